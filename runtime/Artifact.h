@@ -1,0 +1,113 @@
+// A compiled kernel and all that is needed to launch it without a compiler: launch data, cubin, PTX, source, keys.
+#pragma once
+
+#include "runtime/Result.h"
+#include "runtime/Spec.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace moejit {
+
+/// A tensor a launch is given.
+enum class Operand : uint8_t { X, XScales, W, WScales, Offsets, ExpertIds, Counts, ExpertMap, Y, Workspace };
+const char *operandName(Operand operand);
+
+/// A number known only at launch: `constant + rows * perRow`, or an operand's row stride in bytes.
+struct LaunchValue {
+  enum class Kind : uint8_t { Constant, Rows, StrideBytes };
+  Kind kind = Kind::Constant;
+  int64_t constant = 0;           ///< Kind::Constant: the value
+  Operand operand = Operand::X;   ///< Kind::StrideBytes: whose row stride
+  bool operator==(const LaunchValue &) const = default;
+};
+
+enum class Swizzle : uint8_t { None, B32, B64, B128 };
+
+/// How the host builds one CUtensorMap (cuTensorMapEncodeTiled). Dimension 0 is the contiguous one.
+struct TensorMapRecipe {
+  Operand operand = Operand::X;
+  ElementType type = ElementType::F8E4M3FN;
+  std::vector<LaunchValue> extents;      ///< elements, rank 1 to 5
+  std::vector<LaunchValue> strideBytes;  ///< rank - 1 entries, multiples of 16
+  std::vector<uint32_t> box;             ///< elements, each 1 to 256; inner bytes a multiple of 16
+  Swizzle swizzle = Swizzle::None;
+  bool operator==(const TensorMapRecipe &) const = default;
+};
+
+/// One parameter of the kernel function, in order.
+struct KernelParameter {
+  enum class Kind : uint8_t {
+    TensorMap, ///< 128 bytes, by value, from `recipe`
+    Pointer,   ///< device address of `operand`
+    Rows,      ///< i32: S
+    Stride,    ///< i64: row stride of `operand` in elements
+  };
+  Kind kind = Kind::Pointer;
+  uint32_t recipe = 0;            ///< index into LaunchData::tensorMaps
+  Operand operand = Operand::X;
+  bool operator==(const KernelParameter &) const = default;
+};
+
+/// Blocks of a launch: min(SM count · blocksPerSm, tiles that `rows` can need), a multiple of the cluster.
+/// Tiles needed = (ceil(rows / tileM) + min(numExperts, rows) + 2 · zeroGroups) · ceil(n / tileN).
+struct GridRule {
+  int64_t tileM = 0;
+  int64_t tileN = 0;
+  int64_t n = 0;
+  int64_t numExperts = 1;
+  int64_t blocksPerSm = 1;
+  bool operator==(const GridRule &) const = default;
+};
+
+struct LaunchData {
+  std::string entry = "moejit_kernel"; ///< symbol in the cubin
+  GridRule grid;
+  uint32_t threads = 0;
+  uint32_t cluster = 1;
+  uint32_t sharedBytes = 0;    ///< dynamic shared memory
+  uint64_t workspaceBytes = 0; ///< caller-owned; zeroed in-stream before the kernel
+  std::vector<TensorMapRecipe> tensorMaps;
+  std::vector<KernelParameter> parameters;
+  bool operator==(const LaunchData &) const = default;
+};
+
+/// What ptxas reported.
+struct ResourceUsage {
+  uint32_t registers = 0;
+  uint32_t spillStoreBytes = 0;
+  uint32_t spillLoadBytes = 0;
+  uint32_t stackBytes = 0;
+  uint32_t staticSharedBytes = 0;
+  bool operator==(const ResourceUsage &) const = default;
+};
+
+struct Artifact {
+  static constexpr uint32_t formatMajor = 1;
+  static constexpr uint32_t formatMinor = 0;
+
+  Spec spec;
+  std::string lookupKey;    ///< full text
+  std::string buildKey;     ///< full text; its SHA-256 names the entry
+  std::string arch;         ///< sm_90a
+  std::string planText;
+  std::string nvrtcVersion; ///< "13.0"
+  uint32_t minDriver = 0;   ///< least CUDA driver version as cuDriverGetVersion counts (13000)
+  LaunchData launch;
+  ResourceUsage resources;
+  std::string cubin;
+  std::string ptx;
+  std::string source;       ///< the CUDA C++ translation unit
+  std::string compileLog;
+  bool operator==(const Artifact &) const = default;
+};
+
+/// Bytes of `artifact`: magic, format, SHA-256 of the payload, then length-prefixed little-endian fields.
+std::string serialize(const Artifact &artifact);
+/// Reads what serialize wrote. Never crashes on hostile bytes. Errors: ParseError saying what is damaged.
+Result<Artifact> deserialize(std::string_view bytes);
+
+} // namespace moejit

@@ -1,0 +1,61 @@
+// How one kernel is scheduled. choosePlan is a pure function: no environment, no device, no MLIR.
+#pragma once
+
+#include "runtime/Spec.h"
+#include "runtime/Target.h"
+
+#include <cstdint>
+#include <string>
+
+namespace moejit {
+
+enum class WarpgroupSplit { Rows, Columns };
+enum class SchedulerKind { Static, Queue };
+enum class StorePath { Direct, Staged };
+enum class CachePolicy { Normal, EvictFirst };
+
+/// One list of fields makes the struct, its key text, its JSON and the `#moe.plan` attribute.
+/// X(type, name, default, meaning)
+#define MOEJIT_PLAN_FIELDS(X)                                                                      \
+  X(int64_t, tileM, 128, "rows of one output tile")                                                \
+  X(int64_t, tileN, 256, "columns of one output tile")                                             \
+  X(int64_t, tileK, 128, "elements of K in one step")                                              \
+  X(int64_t, stages, 4, "slots of the operand ring; 1 is the unpipelined base")                    \
+  X(int64_t, warpgroups, 2, "warpgroups that issue wgmma")                                         \
+  X(WarpgroupSplit, split, WarpgroupSplit::Columns, "which side of the tile warpgroups divide")    \
+  X(bool, specializeWarps, true, "a producer warp of its own loads the ring")                      \
+  X(int64_t, producerRegs, 40, "registers a producer thread keeps")                                \
+  X(int64_t, consumerRegs, 232, "registers a consumer thread takes")                               \
+  X(SchedulerKind, scheduler, SchedulerKind::Static, "how blocks come by their next tile")         \
+  X(int64_t, raster, 16, "row tiles that share one sweep over the columns")                        \
+  X(StorePath, store, StorePath::Staged, "how results reach global memory")                        \
+  X(bool, skipEmptyRows, true, "64-row batches past the last row issue no wgmma")                  \
+  X(bool, hoistRelease, true, "a slot is freed before the last promotion reads registers")         \
+  X(bool, prefetchTile, true, "the next tile is drawn before the store of this one")               \
+  X(CachePolicy, weightPolicy, CachePolicy::Normal, "L2 eviction priority of weight loads")
+
+struct KernelPlan {
+#define MOEJIT_PLAN_FIELD(type, name, value, meaning) type name = value;
+  MOEJIT_PLAN_FIELDS(MOEJIT_PLAN_FIELD)
+#undef MOEJIT_PLAN_FIELD
+  bool operator==(const KernelPlan &) const = default;
+};
+
+/// A plan and the closed range of row counts it is meant for. A kernel is right for any row count; the range is speed.
+struct PlannedRange {
+  int64_t minRows = 0;
+  int64_t maxRows = 0; ///< INT64_MAX for the last range
+  KernelPlan plan;
+};
+
+/// The plans of `spec` on `target`, by rows, ascending, covering [0, INT64_MAX] without gaps.
+std::vector<PlannedRange> planRanges(const Spec &spec, const Target &target);
+/// The plan for `rows` rows (or `expectedRows` of a masked launch): the member of planRanges that holds it.
+KernelPlan choosePlan(const Spec &spec, const Target &target, int64_t rows);
+/// Stable text `tileM=128,tileN=256,…`, part of the BuildKey.
+std::string planText(const KernelPlan &plan);
+std::string planJson(const KernelPlan &plan);
+/// Refuses plans that cannot work (tile not a multiple of 64 rows, shared memory over the block limit, …).
+Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &target);
+
+} // namespace moejit

@@ -1,0 +1,96 @@
+// What one expert GEMM is: dispatch form, types, extents and the layout of its scales. Knows nothing of
+// schedules, MLIR or devices. The canonical text of a Spec is stable: keys of cached kernels are made of it.
+#pragma once
+
+#include "runtime/Result.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace moejit {
+
+enum class ElementType { F8E4M3FN, F8E5M2, F8E8M0FNU, BF16, F16, F32, I32 };
+
+/// MLIR's spelling of `type`, such as "f8E4M3FN".
+const char *elementTypeName(ElementType type);
+std::optional<ElementType> parseElementType(std::string_view name);
+/// Bytes of one element.
+int64_t elementBytes(ElementType type);
+
+/// How a row finds its expert (DESIGN "Three small dialects").
+enum class Dispatch { Eager, Batched, Grouped, Masked };
+const char *dispatchName(Dispatch dispatch);
+std::optional<Dispatch> parseDispatch(std::string_view name);
+
+/// `Static`: calibrated ahead and stored in the checkpoint. `Dynamic`: computed from the live activations.
+enum class ScaleSource { Static, Dynamic };
+/// Storage order of a scale tensor: `RowMajor` keeps the tensor's own order; `MnMajor` has the row (or N) index
+/// contiguous, the K index outermost of the last two.
+enum class ScaleOrder { RowMajor, MnMajor };
+/// exact: promote to fp32 at least every 128 of K. fast: leave sums in the tensor core's own accumulator.
+enum class Accumulate { Exact, Fast };
+/// What happens to rows no expert owns.
+enum class Skipped { Zeroed, Untouched };
+
+/// The extent one scale covers on one dimension of the data.
+struct Granule {
+  enum class Kind { Extent, Whole, Expert };
+  Kind kind = Kind::Whole;
+  int64_t extent = 0; ///< elements, for Kind::Extent
+
+  static Granule of(int64_t extent) { return {Kind::Extent, extent}; }
+  static Granule whole() { return {Kind::Whole, 0}; }
+  static Granule expert() { return {Kind::Expert, 0}; }
+  bool operator==(const Granule &) const = default;
+};
+
+/// The layout of the scales of one data tensor; one granule entry for each dimension of the data.
+struct ScaleLayout {
+  std::vector<Granule> granule;
+  ElementType type = ElementType::F32; ///< f32 or f8E8M0FNU
+  ScaleSource source = ScaleSource::Static;
+  ScaleOrder order = ScaleOrder::RowMajor;
+  int64_t alignBytes = 0; ///< every stride of the scale tensor is a multiple of this; 0: packed
+  int64_t packing = 1;    ///< scales in one stored word: 4 = four ue8m0 in an i32
+  int64_t parts = 1;      ///< stacked parts of N (gate and up), each with its own ceil-divided scale rows
+  bool interleaved = false;    ///< the parts alternate row by row instead of being stacked
+  std::vector<int64_t> phase = {}; ///< per dimension, elements inside the first granule at which data starts; empty: 0
+  bool operator==(const ScaleLayout &) const = default;
+
+  bool isPerTensor() const; ///< one scale for everything: every granule is `*`
+  /// Extent of one scale along K (the last dimension), or 0 when scales do not vary along K.
+  int64_t kGranule() const;
+};
+
+/// One expert GEMM: y[S, N] = x[S, K] · w[e(row), N, K]^T, both sides scaled.
+struct Spec {
+  Dispatch dispatch = Dispatch::Grouped;
+  int64_t numExperts = 1; ///< E, local experts; 1 for eager
+  int64_t n = 0;
+  int64_t k = 0;
+  int64_t maxRows = 0; ///< Mmax of masked; 0 elsewhere
+  ElementType xType = ElementType::F8E4M3FN;
+  ElementType wType = ElementType::F8E4M3FN;
+  ElementType outType = ElementType::BF16;
+  ScaleLayout xScales; ///< granule has two entries [S, K]
+  ScaleLayout wScales; ///< granule has three entries [E, N, K]; two for eager
+  Accumulate accumulate = Accumulate::Exact;
+  Skipped skipped = Skipped::Zeroed;
+  bool hasExpertMap = false; ///< batched: an i32 global→local map is given
+  bool operator==(const Spec &) const = default;
+};
+
+/// The one spelling of `spec`: every field, fixed order, no spaces that could vary. Equal specs give equal text.
+std::string canonicalText(const Spec &spec);
+/// Reads what canonicalText wrote. Errors: ParseError with position and what was expected.
+Result<Spec> parseSpec(std::string_view text);
+
+/// Extents of the stored scale tensor of data with extents `dataShape` (-1 = not static), by ceil-division of every
+/// dimension by its granule, with parts and phase counted. A `*` dimension gives extent 1; `expert` gives numExperts.
+std::vector<int64_t> scaleShape(const ScaleLayout &layout, const std::vector<int64_t> &dataShape,
+                                int64_t numExperts);
+
+} // namespace moejit
