@@ -1,0 +1,123 @@
+// Types and attributes of the `tile` dialect.
+#include "compiler/dialect/tile/Tile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace moejit;
+using namespace moejit::tile;
+
+#include "compiler/dialect/tile/TileDialect.cpp.inc"
+#include "compiler/dialect/tile/TileEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "compiler/dialect/tile/TileAttributes.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "compiler/dialect/tile/TileTypes.cpp.inc"
+
+void TileDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "compiler/dialect/tile/TileAttributes.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "compiler/dialect/tile/TileTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "compiler/dialect/tile/TileOps.cpp.inc"
+      >();
+}
+
+namespace {
+
+/// Reads `<4x?xf32>`.
+template <typename T> Type parseShaped(AsmParser &parser) {
+  SmallVector<int64_t> shape;
+  Type elementType;
+  if (parser.parseLess() || parser.parseDimensionList(shape) || parser.parseType(elementType) ||
+      parser.parseGreater())
+    return {};
+  return T::get(parser.getContext(), shape, elementType);
+}
+
+void printShaped(AsmPrinter &printer, ArrayRef<int64_t> shape, Type elementType) {
+  printer << "<";
+  printer.printDimensionList(shape);
+  printer << (shape.empty() ? "" : "x") << elementType << ">";
+}
+
+} // namespace
+
+Type ViewType::parse(AsmParser &parser) { return parseShaped<ViewType>(parser); }
+void ViewType::print(AsmPrinter &printer) const {
+  printShaped(printer, getShape(), getElementType());
+}
+Type BlockType::parse(AsmParser &parser) { return parseShaped<BlockType>(parser); }
+void BlockType::print(AsmPrinter &printer) const {
+  printShaped(printer, getShape(), getElementType());
+}
+
+Type AccType::parse(AsmParser &parser) {
+  SmallVector<int64_t> shape;
+  std::optional<Split> split;
+  int64_t n = 0;
+  if (parser.parseLess() ||
+      parser.parseDimensionList(shape, /*allowDynamic=*/false, /*withTrailingX=*/false))
+    return {};
+  if (shape.size() != 2) {
+    parser.emitError(parser.getNameLoc(), "an accumulator has two extents, got ") << shape.size();
+    return {};
+  }
+  if (succeeded(parser.parseOptionalComma())) {
+    StringRef keyword;
+    if (parser.parseKeyword(&keyword))
+      return {};
+    split = symbolizeSplit(keyword);
+    if (!split) {
+      parser.emitError(parser.getNameLoc(), "expected 'rows' or 'columns', got '") << keyword << "'";
+      return {};
+    }
+    if (parser.parseComma() || parser.parseKeyword("n") || parser.parseEqual() ||
+        parser.parseInteger(n))
+      return {};
+  }
+  if (parser.parseGreater())
+    return {};
+  return AccType::get(parser.getContext(), shape[0], shape[1], split, n);
+}
+
+void AccType::print(AsmPrinter &printer) const {
+  printer << "<" << getRows() << "x" << getColumns();
+  if (getSplit())
+    printer << ", " << stringifySplit(*getSplit()) << ", n = " << getN();
+  printer << ">";
+}
+
+std::optional<Distribution> tile::distribute(AccType type, int64_t warpgroups) {
+  Distribution result;
+  result.warpgroups = warpgroups;
+  bool rowsFit = type.getRows() % (fragmentRows * warpgroups) == 0;
+  result.split = type.getSplit().value_or(rowsFit ? Split::Rows : Split::Columns);
+  bool byRows = result.split == Split::Rows;
+  if (type.getRows() % (byRows ? fragmentRows * warpgroups : fragmentRows) != 0 ||
+      type.getColumns() % (byRows ? 8 : 8 * warpgroups) != 0)
+    return std::nullopt;
+  result.rows = byRows ? type.getRows() / warpgroups : type.getRows();
+  result.columns = byRows ? type.getColumns() : type.getColumns() / warpgroups;
+  result.n = type.getN();
+  if (result.n == 0)
+    // The widest fragment that leaves registers for a second one.
+    for (result.n = std::min<int64_t>(result.columns, 128); result.columns % result.n != 0;)
+      result.n -= 8;
+  if (result.n % 8 != 0 || result.n > 256 || result.columns % result.n != 0)
+    return std::nullopt;
+  return result;
+}

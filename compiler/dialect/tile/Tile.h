@@ -1,0 +1,50 @@
+// The `tile` dialect: how one thread block works. Knows no instructions and no data layout of a checkpoint.
+#pragma once
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include <optional>
+
+#include "compiler/dialect/tile/TileDialect.h.inc"
+#include "compiler/dialect/tile/TileEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "compiler/dialect/tile/TileAttributes.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "compiler/dialect/tile/TileTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "compiler/dialect/tile/TileOps.h.inc"
+
+namespace moejit::tile {
+
+/// Rows of one wgmma, and of one fragment.
+inline constexpr int64_t fragmentRows = 64;
+
+/// How an accumulator lies in the registers of the warpgroups that hold it.
+struct Distribution {
+  Split split = Split::Rows;
+  int64_t warpgroups = 1;
+  int64_t rows = 0;        ///< of one warpgroup's share
+  int64_t columns = 0;     ///< of one warpgroup's share
+  int64_t n = 0;           ///< columns of one fragment
+  int64_t rowBatches() const { return rows / fragmentRows; }
+  int64_t columnBatches() const { return columns / n; }
+  int64_t fragments() const { return rowBatches() * columnBatches(); }
+  /// First row and column of fragment `batch` inside the warpgroup's share.
+  int64_t batchRow(int64_t batch) const { return batch / columnBatches() * fragmentRows; }
+  int64_t batchColumn(int64_t batch) const { return batch % columnBatches() * n; }
+};
+
+/// The distribution of `type` over `warpgroups`, or nothing where it cannot be divided.
+std::optional<Distribution> distribute(AccType type, int64_t warpgroups);
+
+} // namespace moejit::tile

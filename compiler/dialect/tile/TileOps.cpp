@@ -1,0 +1,256 @@
+// Parsers, printers and verifiers of the `tile` ops.
+#include "compiler/dialect/tile/Tile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
+
+using namespace mlir;
+using namespace moejit;
+using namespace moejit::tile;
+
+#define GET_OP_CLASSES
+#include "compiler/dialect/tile/TileOps.cpp.inc"
+
+//===-- Kernel -------------------------------------------------------------------------------------------------===//
+
+ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &state) {
+  StringAttr name;
+  SmallVector<OpAsmParser::Argument> arguments;
+  SmallVector<Attribute> operandNames;
+  if (parser.parseSymbolName(name, getSymNameAttrName(state.name), state.attributes))
+    return failure();
+  auto parseArgument = [&]() -> ParseResult {
+    std::string operandName;
+    OpAsmParser::Argument &argument = arguments.emplace_back();
+    if (parser.parseString(&operandName) || parser.parseArgument(argument, /*allowType=*/true))
+      return failure();
+    operandNames.push_back(parser.getBuilder().getStringAttr(operandName));
+    return success();
+  };
+  IntegerAttr warpgroups;
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parseArgument) ||
+      parser.parseKeyword("warpgroups") ||
+      parser.parseAttribute(warpgroups, parser.getBuilder().getI64Type()))
+    return failure();
+  state.addAttribute(getOperandNamesAttrName(state.name),
+                     parser.getBuilder().getArrayAttr(operandNames));
+  state.addAttribute(getWarpgroupsAttrName(state.name), warpgroups);
+  if (parser.parseOptionalAttrDictWithKeyword(state.attributes) ||
+      parser.parseRegion(*state.addRegion(), arguments))
+    return failure();
+  if (state.regions.back()->empty())
+    state.regions.back()->emplaceBlock();
+  return success();
+}
+
+void KernelOp::print(OpAsmPrinter &printer) {
+  printer << " ";
+  printer.printSymbolName(getSymName());
+  printer << "(";
+  llvm::interleaveComma(llvm::enumerate(getBody().getArguments()), printer, [&](auto it) {
+    printer << getOperandNames()[it.index()] << " ";
+    printer.printRegionArgument(it.value());
+  });
+  printer << ") warpgroups " << getWarpgroups();
+  printer.printOptionalAttrDictWithKeyword(
+      (*this)->getAttrs(),
+      {getSymNameAttrName(), getOperandNamesAttrName(), getWarpgroupsAttrName()});
+  printer << " ";
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+LogicalResult KernelOp::verify() {
+  if (getOperandNames().size() != getBody().getNumArguments())
+    return emitOpError("names ") << getOperandNames().size() << " operands, its body has "
+                                 << getBody().getNumArguments() << " arguments";
+  if (getWarpgroups() < 1 || getWarpgroups() > 7)
+    return emitOpError("takes 1 to 7 warpgroups, got ") << getWarpgroups();
+  return success();
+}
+
+StringRef KernelOp::getOperandName(unsigned index) {
+  return cast<StringAttr>(getOperandNames()[index]).getValue();
+}
+
+bool KernelOp::hasRoles() { return !getBody().getOps<RoleOp>().empty(); }
+
+int64_t KernelOp::getThreads() { return 128 * (getWarpgroups() + (hasRoles() ? 1 : 0)); }
+
+//===-- Scheduler ----------------------------------------------------------------------------------------------===//
+
+LogicalResult SchedulerOp::verify() {
+  if (getTileM() < 1 || getTileN() < 1 || getColumns() < 1 || getRaster() < 1)
+    return emitOpError("tile, columns and raster must be positive");
+  if (getOffsets() && getOffsets().getType().getShape() != ArrayRef<int64_t>{getExperts() + 1})
+    return emitOpError("of ") << getExperts() << " experts reads " << getExperts() + 1
+                              << " offsets, got " << getOffsets().getType();
+  if (!getOffsets() && getExperts() != 1)
+    return emitOpError("without offsets has one expert, got ") << getExperts();
+  return success();
+}
+
+ParseResult ForTilesOp::parse(OpAsmParser &parser, OperationState &state) {
+  OpAsmParser::UnresolvedOperand scheduler;
+  SmallVector<OpAsmParser::Argument> arguments;
+  Builder &builder = parser.getBuilder();
+  if (parser.parseOperand(scheduler) || parser.parseArrow() ||
+      parser.parseArgumentList(arguments, AsmParser::Delimiter::None))
+    return failure();
+  if (arguments.size() != 5)
+    return parser.emitError(parser.getNameLoc(),
+                            "expected expert, row, column, rows and live, got ")
+           << arguments.size() << " names";
+  for (OpAsmParser::Argument &argument : arguments)
+    argument.type = builder.getI32Type();
+  arguments.back().type = builder.getI1Type();
+  if (parser.parseOptionalAttrDictWithKeyword(state.attributes) ||
+      parser.parseRegion(*state.addRegion(), arguments) ||
+      parser.resolveOperand(scheduler, SchedulerType::get(builder.getContext()), state.operands))
+    return failure();
+  return success();
+}
+
+void ForTilesOp::print(OpAsmPrinter &printer) {
+  printer << " " << getScheduler() << " -> ";
+  llvm::interleaveComma(getBody().getArguments(), printer);
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs());
+  printer << " ";
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+LogicalResult ForTilesOp::verify() {
+  if (getBody().getNumArguments() != 5)
+    return emitOpError("body takes expert, row, column, rows and live");
+  if (llvm::range_size(getBody().getOps<NextTileOp>()) > 1)
+    return emitOpError("draws its next tile more than once");
+  return success();
+}
+
+//===-- Memory -------------------------------------------------------------------------------------------------===//
+
+LogicalResult LoadOp::verify() {
+  ViewType view = getView().getType();
+  BlockType block = getResult().getType();
+  if (static_cast<int64_t>(getCoordinates().size()) != view.getRank() ||
+      block.getRank() != view.getRank())
+    return emitOpError("wants one coordinate and one block extent for each of the view's ")
+           << view.getRank() << " dimensions, got " << getCoordinates().size() << " and "
+           << block.getRank();
+  if (block.getElementType() != view.getElementType())
+    return emitOpError("loads ") << block.getElementType() << " from a view of "
+                                 << view.getElementType();
+  return success();
+}
+
+LogicalResult RingOp::verify() {
+  if (getStages() < 1)
+    return emitOpError("has at least one stage, got ") << getStages();
+  for (Attribute field : getFields())
+    if (!isa<BlockType>(cast<TypeAttr>(field).getValue()))
+      return emitOpError("fields are blocks, got ") << field;
+  return success();
+}
+
+BlockType RingOp::getField(unsigned index) {
+  return cast<BlockType>(cast<TypeAttr>(getFields()[index]).getValue());
+}
+
+int64_t RingOp::getTransactionBytes() {
+  int64_t bytes = 0;
+  for (unsigned i = 0; i < getFields().size(); ++i) {
+    BlockType field = getField(i);
+    int64_t fieldBytes = field.getElementBytes();
+    for (int64_t extent : field.getShape())
+      fieldBytes *= extent;
+    bytes += fieldBytes;
+  }
+  return bytes;
+}
+
+LogicalResult CopyOp::verify() {
+  if (static_cast<int64_t>(getCoordinates().size()) != getView().getType().getRank())
+    return emitOpError("wants ") << getView().getType().getRank() << " coordinates, got "
+                                 << getCoordinates().size();
+  return success();
+}
+
+//===-- Compute ------------------------------------------------------------------------------------------------===//
+
+namespace {
+
+/// Extents of `block` without its leading unit extents.
+ArrayRef<int64_t> matrixShape(BlockType block) {
+  ArrayRef<int64_t> shape = block.getShape();
+  while (shape.size() > 2 && shape.front() == 1)
+    shape = shape.drop_front();
+  return shape;
+}
+
+/// `batch` and `of` come together, with a fragment; `fragment` must be as wide as those of `of`.
+LogicalResult verifyBatch(Operation *op, Value acc, std::optional<uint64_t> batch,
+                          std::optional<AccType> of) {
+  auto fragment = dyn_cast<FragmentType>(acc.getType());
+  if (batch.has_value() != (fragment != nullptr))
+    return op->emitOpError("names a batch exactly when its accumulator is a fragment");
+  if (!batch)
+    return success();
+  auto kernel = op->getParentOfType<KernelOp>();
+  std::optional<Distribution> distribution =
+      distribute(*of, kernel ? kernel.getWarpgroups() : 1);
+  if (!distribution)
+    return op->emitOpError("cannot divide ") << *of << " over the warpgroups";
+  if (static_cast<int64_t>(*batch) >= distribution->fragments())
+    return op->emitOpError("batch ") << *batch << " of an accumulator with "
+                                     << distribution->fragments() << " fragments";
+  if (fragment.getN() != distribution->n)
+    return op->emitOpError("fragment has ") << fragment.getN() << " columns, those of " << *of
+                                            << " have " << distribution->n;
+  return success();
+}
+
+} // namespace
+
+LogicalResult DotOp::verify() {
+  ArrayRef<int64_t> a = matrixShape(getA().getType()), b = matrixShape(getB().getType());
+  if (a.size() != 2 || b.size() != 2 || a[1] != b[1])
+    return emitOpError("multiplies [m, k] by [n, k], got ") << getA().getType() << " and "
+                                                            << getB().getType();
+  if (a[1] % 32 != 0)
+    return emitOpError("has a K of ") << a[1] << ", not a multiple of 32";
+  AccType acc = getOf() ? *getOf() : dyn_cast<AccType>(getAcc().getType());
+  if (acc && (acc.getRows() != a[0] || acc.getColumns() != b[0]))
+    return emitOpError("gives ") << a[0] << "x" << b[0] << " into " << acc;
+  return verifyBatch(*this, getAcc(), getBatch(), getOf());
+}
+
+LogicalResult ReadOp::verify() {
+  size_t expected = getSide() == Side::Rows ? 2 : 1;
+  if (getValues().size() != expected)
+    return emitOpError("gives ") << expected << " values a thread, got " << getValues().size();
+  return success();
+}
+
+LogicalResult PromoteOp::verify() {
+  if ((getRowScales() && !getRowValues().empty()) ||
+      (getColumnScales() && !getColumnValues().empty()))
+    return emitOpError("takes the scales of one side as a block or as values, not both");
+  if (!getRowValues().empty() && getRowValues().size() != 2)
+    return emitOpError("takes two row values, got ") << getRowValues().size();
+  if (getColumnValues().size() > 1)
+    return emitOpError("takes one column value, got ") << getColumnValues().size();
+  if ((!getRowValues().empty() || !getColumnValues().empty()) && !getBatch())
+    return emitOpError("takes scale values for one batch only");
+  return verifyBatch(*this, getFrom(), getBatch(), getInto().getType());
+}
+
+LogicalResult ScaleOp::verify() { return success(); }
+
+LogicalResult StoreOp::verify() {
+  ViewType view = getView().getType();
+  Type element = view.getElementType();
+  if (view.getRank() != 2 || !(element.isBF16() || element.isF16() || element.isF32()))
+    return emitOpError("writes a matrix of bf16, f16 or f32, got ") << view;
+  if (getStaged() && element.isF32())
+    return emitOpError("stages 16-bit results only; store f32 directly");
+  return success();
+}

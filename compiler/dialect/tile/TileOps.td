@@ -1,0 +1,307 @@
+// Ops of the `tile` dialect.
+#ifndef MOEJIT_TILE_OPS
+#define MOEJIT_TILE_OPS
+
+include "compiler/dialect/tile/TileDialect.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemonic, traits>;
+
+def Tile_AccOrFragment : AnyTypeOf<[Tile_Acc, Tile_Fragment]>;
+/// A scale side: a block in memory, or the registers `tile.read` brought it to.
+def Tile_ScaleOperand : AnyTypeOf<[Tile_Block, F32]>;
+
+//===-- Kernel and control -------------------------------------------------------------------------------------===//
+
+def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock, NoTerminator]> {
+  let summary = "One launch: what every thread block runs";
+  let description = [{
+    Arguments are views; `operands` names what the launch binds to each (x, x_scales, w, w_scales, offsets, y).
+    `warpgroups` is the number of warpgroups that issue dots.
+
+    ```mlir
+    tile.kernel @dense(%x: !tile.view<?x512xf8E4M3FN>, %w: !tile.view<256x512xf8E4M3FN>, %y: !tile.view<?x256xbf16>)
+        warpgroups 2 { … }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$operand_names, I64Attr:$warpgroups,
+                       OptionalAttr<I64Attr>:$shared_bytes, OptionalAttr<ArrayAttr>:$tensor_maps);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The launch operand bound to block argument `index`.
+    ::llvm::StringRef getOperandName(unsigned index);
+    /// True when warps have roles of their own.
+    bool hasRoles();
+    /// Threads of a block: the warpgroups, and the producer's where there is one.
+    int64_t getThreads();
+  }];
+}
+
+def Tile_RoleOp : Tile_Op<"role", [SingleBlock, NoTerminator, HasParent<"KernelOp">]> {
+  let summary = "What the warps of one role run; a producer is one thread";
+  let description = [{ `registers` is what `setmaxnreg` leaves or gives each thread of the role (PTX ISA, setmaxnreg). }];
+  let arguments = (ins Tile_RoleKindAttr:$kind, I64Attr:$registers);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$kind `registers` $registers attr-dict-with-keyword $body";
+}
+
+def Tile_OnceOp : Tile_Op<"once", [SingleBlock, NoTerminator]> {
+  let summary = "Run the body in one thread of the block";
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "attr-dict-with-keyword $body";
+}
+
+def Tile_SyncOp : Tile_Op<"sync"> {
+  let summary = "Every thread of the block meets here";
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_RowsOp : Tile_Op<"rows", [Pure]> {
+  let summary = "S, the rows of this launch";
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_StrideOp : Tile_Op<"stride", [Pure]> {
+  let summary = "The row stride of a view in elements, as the launch gave it";
+  let arguments = (ins Tile_View:$view);
+  let results = (outs I64:$result);
+  let assemblyFormat = "$view attr-dict `:` type($view)";
+}
+
+//===-- Tile scheduler -----------------------------------------------------------------------------------------===//
+
+def Tile_SchedulerOp : Tile_Op<"scheduler"> {
+  let summary = "Divide the output into tiles";
+  let description = [{
+    With `offsets` rows are sorted by expert: expert e owns rows [o'[e], o'[e+1]), where o' is offsets clamped to
+    [0, S] and made non-decreasing; without, one expert owns all rows. `zeroed`: rows no expert owns are tiles too,
+    with `live` false. `raster` row tiles share one sweep over the columns, so that weights stay in L2.
+    `queue` order takes tiles from an atomic counter; `static` gives block b the tiles b, b + blocks, ….
+
+    ```mlir
+    %q = tile.scheduler (%off) tile [128, 256] columns 4096 experts 32 order static raster 1 zeroed : !tile.view<33xi32>
+    ```
+  }];
+  let arguments = (ins Optional<Tile_View>:$offsets, I64Attr:$tile_m, I64Attr:$tile_n, I64Attr:$columns,
+                       I64Attr:$experts, Tile_OrderAttr:$order, I64Attr:$raster, UnitAttr:$zeroed,
+                       OptionalAttr<I64Attr>:$shared_offset);
+  let results = (outs Tile_Scheduler:$result);
+  let assemblyFormat = [{
+    (`grouped` `(` $offsets^ `)`)? `tile` `[` $tile_m `,` $tile_n `]` `columns` $columns `experts` $experts
+    `order` $order `raster` $raster (`zeroed` $zeroed^)? attr-dict (`:` type($offsets)^)?
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_ForTilesOp : Tile_Op<"for_tiles", [SingleBlock, NoTerminator]> {
+  let summary = "Run the body for every tile this block is given";
+  let description = [{
+    Body arguments: expert, first row, first column, rows of the tile that its expert owns, and whether an expert owns
+    them at all (all i32, the last i1).
+
+    ```mlir
+    tile.for_tiles %q -> %e, %m0, %n0, %rows, %live { … }
+    ```
+  }];
+  let arguments = (ins Tile_Scheduler:$scheduler);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Value getExpert() { return getBody().getArgument(0); }
+    ::mlir::Value getFirstRow() { return getBody().getArgument(1); }
+    ::mlir::Value getFirstColumn() { return getBody().getArgument(2); }
+    ::mlir::Value getTileRows() { return getBody().getArgument(3); }
+    ::mlir::Value getLive() { return getBody().getArgument(4); }
+  }];
+}
+
+def Tile_NextTileOp : Tile_Op<"next_tile", [ParentOneOf<["ForTilesOp"]>]> {
+  let summary = "Draw the next tile here instead of at the end of the body";
+  let assemblyFormat = "attr-dict";
+}
+
+//===-- Memory -------------------------------------------------------------------------------------------------===//
+
+def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
+  let summary = "The box of a view at the given coordinates; outside the view elements are zero";
+  let description = [{
+    Not yet staged: `tile-stage-loads` gives it a place in shared memory. Scales that stay unstaged are read from
+    global memory where they are used.
+  }];
+  let arguments = (ins Tile_View:$view, Variadic<I32>:$coordinates);
+  let results = (outs Tile_Block:$result);
+  let assemblyFormat = "$view `[` $coordinates `]` attr-dict `:` type($view) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_RingOp : Tile_Op<"ring"> {
+  let summary = "Shared memory for `stages` slots, each with one block per field";
+  let description = [{
+    `readers` warps release a slot. The layout attributes are assigned by `tile-allocate-shared`.
+
+    ```mlir
+    %ring = tile.ring stages 4 [!tile.block<128x128xf8E4M3FN>, !tile.block<256x128xf8E4M3FN>]
+    ```
+  }];
+  let arguments = (ins I64Attr:$stages, TypeArrayAttr:$fields, OptionalAttr<I64Attr>:$shared_offset,
+                       OptionalAttr<I64Attr>:$stride, OptionalAttr<DenseI64ArrayAttr>:$field_offsets,
+                       OptionalAttr<I64Attr>:$barrier_offset);
+  let results = (outs Tile_Ring:$result);
+  let assemblyFormat = "`stages` $stages $fields attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    BlockType getField(unsigned index);
+    /// Bytes that one filled slot has received: what the barrier of the slot expects.
+    int64_t getTransactionBytes();
+  }];
+}
+
+def Tile_AcquireOp : Tile_Op<"acquire"> {
+  let summary = "Wait for the next slot to be empty and take it for filling";
+  let arguments = (ins Tile_Ring:$ring);
+  let results = (outs Tile_Slot:$slot);
+  let assemblyFormat = "$ring attr-dict";
+}
+
+def Tile_CopyOp : Tile_Op<"copy"> {
+  let summary = "Fill a field of a slot with the box of a view, asynchronously";
+  let description = [{
+    Lowers to `cp.async.bulk.tensor` (PTX ISA). A field of f8 with 128-byte rows is stored with SWIZZLE_128B. The bulk copy
+    wants its first byte 16-byte aligned: a field with `slack` elements starts at the coordinate rounded down to a
+    multiple of 16 bytes, and `tile.field` finds the data that much further on. A one-element box of a packed view is copied through a rank-1 map.
+  }];
+  let arguments = (ins Tile_View:$view, Variadic<I32>:$coordinates, Tile_Slot:$slot, I64Attr:$field, UnitAttr:$evict_first);
+  let assemblyFormat = "$view `[` $coordinates `]` `->` $slot `[` $field `]` attr-dict `:` type($view)";
+  let hasVerifier = 1;
+}
+
+def Tile_PublishOp : Tile_Op<"publish"> {
+  let summary = "Every copy into the slot has been issued";
+  let arguments = (ins Tile_Slot:$slot);
+  let assemblyFormat = "$slot attr-dict";
+}
+
+def Tile_AwaitOp : Tile_Op<"await"> {
+  let summary = "Wait for the next slot to be full";
+  let arguments = (ins Tile_Ring:$ring);
+  let results = (outs Tile_Slot:$slot);
+  let assemblyFormat = "$ring attr-dict";
+}
+
+def Tile_FieldOp : Tile_Op<"field", [Pure]> {
+  let summary = "The block held by a field of a full slot";
+  let description = [{ `origin` is the coordinate the copy was asked for, where the field has slack. }];
+  let arguments = (ins Tile_Slot:$slot, I64Attr:$field, Optional<I32>:$origin);
+  let results = (outs Tile_Block:$result);
+  let assemblyFormat = "$slot `[` $field `]` (`origin` $origin^)? attr-dict `:` type($result)";
+}
+
+def Tile_ReleaseOp : Tile_Op<"release"> {
+  let summary = "This role reads the slot no more";
+  let arguments = (ins Tile_Slot:$slot);
+  let assemblyFormat = "$slot attr-dict";
+}
+
+//===-- Compute ------------------------------------------------------------------------------------------------===//
+
+def Tile_AccOp : Tile_Op<"acc", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "Declare an accumulator; its contents are undefined";
+  let results = (outs Tile_AccOrFragment:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Tile_FillOp : Tile_Op<"fill"> {
+  let summary = "Set every element to zero";
+  let arguments = (ins Tile_Acc:$acc);
+  let assemblyFormat = "$acc attr-dict `:` type($acc)";
+}
+
+def Tile_DotOp : Tile_Op<"dot", [AttrSizedOperandSegments]> {
+  let summary = "acc (+)= a · b^T, asynchronously; read acc only after `tile.wait`";
+  let description = [{
+    a is [m, k], b is [n, k] (leading unit extents allowed), both f8 in shared memory. `fresh` forgets what acc held. `rows` and `columns` scale the
+    product, one value for every `row_granule` rows or `column_granule` columns; `exact` asks for promotion to fp32 registers after every 128 of K. Both are taken off
+    by `tile-promote-dots`. `batch` computes one fragment of a warpgroup's share of an accumulator of type `of`.
+    Lowers to `wgmma.mma_async` (PTX ISA).
+  }];
+  let arguments = (ins Tile_AccOrFragment:$acc, Tile_Block:$a, Tile_Block:$b, Optional<Tile_Block>:$row_scales,
+                       Optional<Tile_Block>:$column_scales, OptionalAttr<I64Attr>:$row_granule, OptionalAttr<I64Attr>:$column_granule,
+                       UnitAttr:$fresh, UnitAttr:$exact, OptionalAttr<I64Attr>:$batch, OptionalAttr<TypeAttrOf<Tile_Acc>>:$of);
+  let assemblyFormat = [{
+    $acc `,` $a `,` $b (`rows` $row_scales^ `per` $row_granule `:` type($row_scales))?
+    (`columns` $column_scales^ `per` $column_granule `:` type($column_scales))? (`batch` $batch^ `of` $of)? (`fresh` $fresh^)? (`exact` $exact^)? attr-dict
+    `:` type($acc) `,` type($a) `,` type($b)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_WaitOp : Tile_Op<"wait"> {
+  let summary = "Wait until at most `pending` dots are under way; acc may then be read";
+  let arguments = (ins Tile_AccOrFragment:$acc, DefaultValuedAttr<I64Attr, "0">:$pending);
+  let assemblyFormat = "$acc (`pending` $pending^)? attr-dict `:` type($acc)";
+}
+
+def Tile_ReadOp : Tile_Op<"read", [MemoryEffects<[MemRead]>]> {
+  let summary = "Bring the scales a thread needs for one fragment to registers";
+  let description = [{
+    `rows`: two values, for the thread's two rows of the fragment. `columns`: one value, where one scale covers all
+    columns of the fragment.
+  }];
+  let arguments = (ins Tile_Block:$block, Tile_SideAttr:$side, I64Attr:$granule, I64Attr:$batch, TypeAttrOf<Tile_Acc>:$of);
+  let results = (outs Variadic<F32>:$values);
+  let assemblyFormat = "$block $side `per` $granule `batch` $batch `of` $of attr-dict `:` type($block) `->` type($values)";
+  let hasVerifier = 1;
+}
+
+def Tile_PromoteOp : Tile_Op<"promote", [AttrSizedOperandSegments]> {
+  let summary = "into += from * row scale * column scale, in fp32 registers";
+  let description = [{
+    One fused multiply-add an element with the product of the two scales, rounded. Scales are blocks, or registers that `tile.read`
+    filled (then `batch` is given).
+  }];
+  let arguments = (ins Tile_Acc:$into, Tile_AccOrFragment:$from, Optional<Tile_Block>:$row_scales, Optional<Tile_Block>:$column_scales,
+                       Variadic<F32>:$row_values, Variadic<F32>:$column_values,
+                       OptionalAttr<I64Attr>:$row_granule, OptionalAttr<I64Attr>:$column_granule, OptionalAttr<I64Attr>:$batch);
+  let assemblyFormat = [{
+    $into `,` $from (`rows` $row_scales^ `per` $row_granule `:` type($row_scales))?
+    (`columns` $column_scales^ `per` $column_granule `:` type($column_scales))?
+    (`row_values` `(` $row_values^ `:` type($row_values) `)`)? (`column_values` `(` $column_values^ `:` type($column_values) `)`)?
+    (`batch` $batch^)? attr-dict `:` type($into) `,` type($from)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_ScaleOp : Tile_Op<"scale", [AttrSizedOperandSegments]> {
+  let summary = "acc *= row scale * column scale, in fp32 registers";
+  let arguments = (ins Tile_Acc:$acc, Optional<Tile_Block>:$row_scales, Optional<Tile_Block>:$column_scales,
+                       OptionalAttr<I64Attr>:$row_granule, OptionalAttr<I64Attr>:$column_granule);
+  let assemblyFormat = [{
+    $acc (`rows` $row_scales^ `per` $row_granule `:` type($row_scales))?
+    (`columns` $column_scales^ `per` $column_granule `:` type($column_scales))? attr-dict `:` type($acc)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_StoreOp : Tile_Op<"store"> {
+  let summary = "Write the first `rows` rows of acc to a view, rounded to its element type";
+  let description = [{
+    Columns past the view's are left out. Without `staged` each thread writes the pairs it holds; with it a warp's
+    16 rows pass through shared memory (`stmatrix`) and leave as 16-byte stores.
+  }];
+  let arguments = (ins Tile_Acc:$acc, Tile_View:$view, I32:$row, I32:$column, I32:$rows, UnitAttr:$staged,
+                       OptionalAttr<I64Attr>:$shared_offset);
+  let assemblyFormat = [{
+    $acc `->` $view `[` $row `,` $column `]` `rows` $rows (`staged` $staged^)? attr-dict `:` type($acc) `,` type($view)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif
