@@ -27,13 +27,21 @@ std::optional<Dispatch> parseDispatch(std::string_view name);
 
 /// `Static`: calibrated ahead and stored in the checkpoint. `Dynamic`: computed from the live activations.
 enum class ScaleSource { Static, Dynamic };
+const char *scaleSourceName(ScaleSource source);
+std::optional<ScaleSource> parseScaleSource(std::string_view name);
 /// Storage order of a scale tensor: `RowMajor` keeps the tensor's own order; `MnMajor` has the row (or N) index
 /// contiguous, the K index outermost of the last two.
 enum class ScaleOrder { RowMajor, MnMajor };
+const char *scaleOrderName(ScaleOrder order);
+std::optional<ScaleOrder> parseScaleOrder(std::string_view name);
 /// exact: promote to fp32 at least every 128 of K. fast: leave sums in the tensor core's own accumulator.
 enum class Accumulate { Exact, Fast };
+const char *accumulateName(Accumulate accumulate);
+std::optional<Accumulate> parseAccumulate(std::string_view name);
 /// What happens to rows no expert owns.
 enum class Skipped { Zeroed, Untouched };
+const char *skippedName(Skipped skipped);
+std::optional<Skipped> parseSkipped(std::string_view name);
 
 /// The extent one scale covers on one dimension of the data.
 struct Granule {
@@ -60,9 +68,14 @@ struct ScaleLayout {
   std::vector<int64_t> phase = {}; ///< per dimension, elements inside the first granule at which data starts; empty: 0
   bool operator==(const ScaleLayout &) const = default;
 
-  bool isPerTensor() const; ///< one scale for everything: every granule is `*`
+  bool isPerTensor() const; ///< one scale for everything: every granule is `*`, and there are no parts
   /// Extent of one scale along K (the last dimension), or 0 when scales do not vary along K.
   int64_t kGranule() const;
+  bool hasPhase() const; ///< some phase is not 0
+  /// What one scale covers, as text: "[1, 128]", "[expert, *]".
+  std::string granuleText() const;
+  /// Type of one stored word: `type`, or i32 for four packed f8E8M0FNU.
+  ElementType storedType() const;
 };
 
 /// One expert GEMM: y[S, N] = x[S, K] · w[e(row), N, K]^T, both sides scaled.
@@ -75,7 +88,7 @@ struct Spec {
   ElementType xType = ElementType::F8E4M3FN;
   ElementType wType = ElementType::F8E4M3FN;
   ElementType outType = ElementType::BF16;
-  ScaleLayout xScales; ///< granule has two entries [S, K]
+  ScaleLayout xScales; ///< granule has two entries [S, K]; three [E, Mmax, K] for masked
   ScaleLayout wScales; ///< granule has three entries [E, N, K]; two for eager
   Accumulate accumulate = Accumulate::Exact;
   Skipped skipped = Skipped::Zeroed;
@@ -83,14 +96,24 @@ struct Spec {
   bool operator==(const Spec &) const = default;
 };
 
-/// The one spelling of `spec`: every field, fixed order, no spaces that could vary. Equal specs give equal text.
+/// The one spelling of `spec`: every field, fixed order, no spaces that could vary. Equal specs give equal text; a
+/// phase that is 0 everywhere is spelled as an empty one.
 std::string canonicalText(const Spec &spec);
-/// Reads what canonicalText wrote. Errors: ParseError with position and what was expected.
+/// Reads what canonicalText wrote, and nothing else. Errors: ParseError with position and what was expected.
 Result<Spec> parseSpec(std::string_view text);
 
-/// Extents of the stored scale tensor of data with extents `dataShape` (-1 = not static), by ceil-division of every
-/// dimension by its granule, with parts and phase counted. A `*` dimension gives extent 1; `expert` gives numExperts.
+/// Extents of the stored scale tensor of data with extents `dataShape` (-1 = not static, which stays -1), one for each
+/// dimension of the data, by ceil-division by the granule. A `*` dimension gives extent 1; `expert` gives numExperts.
+/// * parts: N (the last dimension but one) is divided by `parts`, each part is ceil-divided on its own, and their
+///   scale rows are stacked, also where the parts of the data are interleaved; a `*` gives one scale a part.
+/// * phase: counted in front of the extent, in every part.
+/// * packing: the last dimension (K) counts words of `packing` scales.
+/// * mn_major: the last two extents are swapped, as they are in memory.
+/// Needs one granule entry for each dimension (else the answer is empty); an extent below 1 gives 0.
 std::vector<int64_t> scaleShape(const ScaleLayout &layout, const std::vector<int64_t> &dataShape,
                                 int64_t numExperts);
+/// Extents of x and w of `spec`, -1 for a row count: [S, K] or [E, Mmax, K], and [E, N, K] or [N, K].
+std::vector<int64_t> xShape(const Spec &spec);
+std::vector<int64_t> wShape(const Spec &spec);
 
 } // namespace moejit

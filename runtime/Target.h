@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace moejit {
 
@@ -25,6 +26,8 @@ struct Target {
   bool operator==(const Target &) const = default;
 };
 
+/// Architectures parseTarget knows, ascending. Rules say which of them are supported.
+std::vector<std::string> knownArchitectures();
 /// Target for an architecture name (sm_90a…), with the default profile of that architecture.
 /// Errors: InvalidArgument naming the known architectures.
 Result<Target> parseTarget(std::string_view arch);
