@@ -1,0 +1,352 @@
+// Checks the tensors of one launch and computes its grid, tensor maps and parameters.
+#include "runtime/Arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace moejit {
+namespace {
+
+Error refusal(std::string message, std::string note) {
+  return {ErrorCode::InvalidArgument, std::move(message), {std::move(note)}};
+}
+
+int64_t ceilDivide(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+int64_t roundUp(int64_t a, int64_t b) { return ceilDivide(a, b) * b; }
+
+/// Scales of data with extents `shape`, in storage order; leading dimensions fold into stored rows.
+OperandLayout scaleLayout(const ScaleLayout &scales, const std::vector<int64_t> &dataShape,
+                          int64_t numExperts) {
+  OperandLayout layout;
+  layout.elementBytes = elementBytes(scales.storedType());
+  layout.alignBytes = layout.elementBytes;
+  layout.strideAlignBytes = std::max(scales.alignBytes, layout.elementBytes);
+  std::vector<int64_t> shape = scaleShape(scales, dataShape, numExperts);
+  if (shape.empty())
+    return layout;
+  layout.columns = shape.back();
+  layout.packedStride = layout.columns;
+  if (scales.alignBytes > 0)
+    layout.packedStride =
+        roundUp(layout.columns * layout.elementBytes, scales.alignBytes) / layout.elementBytes;
+  layout.rows = 1;
+  for (size_t i = 0; i + 1 < shape.size(); ++i)
+    layout.rows *= shape[i];
+  return layout;
+}
+
+OperandLayout matrixLayout(int64_t rows, int64_t columns, int64_t elementBytes) {
+  return {rows, columns, columns, elementBytes, 16, 16};
+}
+
+OperandLayout vectorLayout(int64_t columns) {
+  return {columns > 0 ? 1 : 0, columns, columns, 4, 4, 4};
+}
+
+/// Whether the kernel is told the row stride of `operand`; if not, it was built for the packed one.
+bool takesStride(const LaunchData &launch, Operand operand) {
+  for (const KernelParameter &parameter : launch.parameters)
+    if (parameter.kind == KernelParameter::Kind::Stride && parameter.operand == operand)
+      return true;
+  for (const TensorMapRecipe &recipe : launch.tensorMaps)
+    for (const LaunchValue &value : recipe.strideBytes)
+      if (value.kind == LaunchValue::Kind::StrideBytes && value.operand == operand)
+        return true;
+  return false;
+}
+
+bool reads(const LaunchData &launch, Operand operand) {
+  for (const KernelParameter &parameter : launch.parameters)
+    if (parameter.kind == KernelParameter::Kind::Pointer && parameter.operand == operand)
+      return true;
+  for (const TensorMapRecipe &recipe : launch.tensorMaps)
+    if (recipe.operand == operand)
+      return true;
+  return false;
+}
+
+/// The memory of an operand: [begin, begin + bytes), rows of `rowBytes` every `strideBytes`.
+struct Footprint {
+  uint64_t begin = 0;
+  uint64_t bytes = 0;
+  uint64_t rowBytes = 0;
+  uint64_t strideBytes = 0;
+};
+
+bool overlap(const Footprint &a, const Footprint &b) {
+  if (!a.bytes || !b.bytes || a.begin >= b.begin + b.bytes || b.begin >= a.begin + a.bytes)
+    return false;
+  // Views of one buffer that interleave row by row (columns of a wider matrix) do not touch.
+  if (a.strideBytes != b.strideBytes || !a.strideBytes)
+    return true;
+  uint64_t ahead = (b.begin - a.begin) % a.strideBytes;
+  if (a.begin > b.begin)
+    ahead = (a.strideBytes - (a.begin - b.begin) % a.strideBytes) % a.strideBytes;
+  return ahead < a.rowBytes || ahead + b.rowBytes > a.strideBytes;
+}
+
+/// Checks one operand alone and gives its memory; the message says what is wrong with it.
+Result<Footprint> checkOperand(const Spec &spec, const LaunchData &launch,
+                               const GemmArguments &arguments, Operand operand) {
+  const char *name = operandName(operand);
+  TensorArgument tensor = tensorOf(arguments, operand);
+  OperandLayout layout = operandLayout(spec, operand, arguments.rows);
+  auto address = reinterpret_cast<uint64_t>(tensor.data);
+  if (!tensor.data)
+    return refusal(fmt::format("{}: the pointer is null with {} rows", name, arguments.rows),
+                   "null pointers are for launches of 0 rows");
+  if (address % layout.alignBytes)
+    return refusal(
+        fmt::format("{}: address {:#x} is not a multiple of {}", name, address, layout.alignBytes),
+        fmt::format("it must be aligned to {} bytes", layout.alignBytes));
+  if (tensor.rowStride < 0)
+    return refusal(fmt::format("{}: row stride {} is negative", name, tensor.rowStride),
+                   "0 means packed");
+  int64_t stride = tensor.rowStride ? tensor.rowStride : layout.packedStride;
+  if (layout.rows > 1) {
+    if (stride < layout.columns)
+      return refusal(fmt::format("{}: row stride {} is less than the {} elements of a row", name,
+                                 stride, layout.columns),
+                     fmt::format("the least row stride is {}", layout.packedStride));
+    if (stride != layout.packedStride && !takesStride(launch, operand))
+      return refusal(
+          fmt::format("{}: row stride {}, but this kernel takes packed rows", name, stride),
+          fmt::format("the row stride must be {} (or 0)", layout.packedStride));
+  }
+  Footprint footprint;
+  int64_t strideBytes = 0, spanBytes = 0;
+  if (__builtin_mul_overflow(stride, layout.elementBytes, &strideBytes) ||
+      __builtin_mul_overflow(std::max<int64_t>(layout.rows - 1, 0), strideBytes, &spanBytes) ||
+      __builtin_add_overflow(spanBytes, layout.columns * layout.elementBytes, &spanBytes) ||
+      address + uint64_t(spanBytes) < address)
+    return refusal(fmt::format("{}: row stride {} leaves the address space", name, stride),
+                   fmt::format("it has {} rows", layout.rows));
+  if (takesStride(launch, operand) && strideBytes % layout.strideAlignBytes)
+    return refusal(
+        fmt::format("{}: row stride of {} bytes is not a multiple of {}", name, strideBytes,
+                    layout.strideAlignBytes),
+        fmt::format("the next legal row stride is {} elements",
+                    roundUp(strideBytes, layout.strideAlignBytes) / layout.elementBytes));
+  footprint.begin = address;
+  footprint.bytes = layout.rows > 0 ? uint64_t(spanBytes) : 0;
+  footprint.rowBytes = uint64_t(layout.columns * layout.elementBytes);
+  footprint.strideBytes = layout.rows > 1 ? uint64_t(strideBytes) : 0;
+  return footprint;
+}
+
+Result<void> checkLaunchData(const LaunchData &launch) {
+  const GridRule &grid = launch.grid;
+  bool gridIsSound = grid.tileM > 0 && grid.tileN > 0 && grid.n > 0 && grid.numExperts > 0 &&
+                     grid.blocksPerSm > 0 && grid.blocksPerSm <= 32;
+  if (!gridIsSound || launch.threads < 32 || launch.threads > 1024 || launch.cluster < 1 ||
+      launch.cluster > 16)
+    return Error{ErrorCode::ParseError,
+                 fmt::format("launch data cannot be launched: tile {}x{}, n {}, {} experts, {} "
+                             "blocks an SM, {} threads, cluster {}",
+                             grid.tileM, grid.tileN, grid.n, grid.numExperts, grid.blocksPerSm,
+                             launch.threads, launch.cluster),
+                 {}};
+  for (const KernelParameter &parameter : launch.parameters)
+    if (parameter.kind == KernelParameter::Kind::TensorMap &&
+        parameter.recipe >= launch.tensorMaps.size())
+      return Error{ErrorCode::ParseError,
+                   fmt::format("a parameter names tensor map {} of {}", parameter.recipe,
+                               launch.tensorMaps.size()),
+                   {}};
+  return {};
+}
+
+constexpr std::array inputOperands = {Operand::X,       Operand::XScales,  Operand::W,
+                                      Operand::WScales, Operand::Offsets,  Operand::ExpertIds,
+                                      Operand::Counts,  Operand::ExpertMap};
+
+} // namespace
+
+TensorArgument tensorOf(const GemmArguments &arguments, Operand operand) {
+  switch (operand) {
+  case Operand::X:
+    return arguments.x;
+  case Operand::XScales:
+    return arguments.xScales;
+  case Operand::W:
+    return arguments.w;
+  case Operand::WScales:
+    return arguments.wScales;
+  case Operand::Offsets:
+    return arguments.offsets;
+  case Operand::ExpertIds:
+    return arguments.expertIds;
+  case Operand::Counts:
+    return arguments.counts;
+  case Operand::ExpertMap:
+    return arguments.expertMap;
+  case Operand::Y:
+    return arguments.y;
+  case Operand::Workspace:
+    break;
+  }
+  return {arguments.workspace, 0};
+}
+
+OperandLayout operandLayout(const Spec &spec, Operand operand, int64_t rows) {
+  switch (operand) {
+  case Operand::X:
+    return matrixLayout(rows, spec.k, elementBytes(spec.xType));
+  case Operand::W:
+    return matrixLayout(spec.numExperts * spec.n, spec.k, elementBytes(spec.wType));
+  case Operand::Y:
+    return matrixLayout(rows, spec.n, elementBytes(spec.outType));
+  case Operand::XScales: {
+    std::vector<int64_t> shape = xShape(spec);
+    for (int64_t &extent : shape)
+      extent = extent < 0 ? rows : extent;
+    return scaleLayout(spec.xScales, shape, spec.numExperts);
+  }
+  case Operand::WScales:
+    return scaleLayout(spec.wScales, wShape(spec), spec.numExperts);
+  case Operand::Offsets:
+    return vectorLayout(spec.numExperts + 1);
+  case Operand::ExpertIds:
+    return vectorLayout(rows);
+  case Operand::Counts:
+    return vectorLayout(spec.numExperts);
+  case Operand::ExpertMap:
+    return vectorLayout(0);
+  case Operand::Workspace:
+    break;
+  }
+  return {0, 0, 0, 1, 16, 1};
+}
+
+int64_t rowStrideElements(const Spec &spec, const GemmArguments &arguments, Operand operand) {
+  int64_t given = tensorOf(arguments, operand).rowStride;
+  return given ? given : operandLayout(spec, operand, arguments.rows).packedStride;
+}
+
+Result<void> checkArguments(const Spec &spec, const LaunchData &launch,
+                            const GemmArguments &arguments) {
+  int64_t rows = arguments.rows;
+  if (rows < 0 || rows > std::numeric_limits<int32_t>::max())
+    return refusal(fmt::format("rows: {} is out of range", rows),
+                   "a launch takes 0 to 2147483647 rows; split larger ones");
+  if (arguments.smLimit < 0)
+    return refusal(fmt::format("smLimit: {} is negative", arguments.smLimit), "0 means all SMs");
+  if (rows == 0)
+    return {};
+  if (spec.dispatch == Dispatch::Masked && rows != spec.numExperts * spec.maxRows)
+    return refusal(fmt::format("rows: {}, but the masked buffers have {} ({} experts of {})", rows,
+                               spec.numExperts * spec.maxRows, spec.numExperts, spec.maxRows),
+                   "pass all rows of the buffers; counts say which are used");
+  if (launch.workspaceBytes > 0) {
+    auto address = reinterpret_cast<uint64_t>(arguments.workspace);
+    if (!arguments.workspace || arguments.workspaceBytes < launch.workspaceBytes)
+      return refusal(fmt::format("workspace: {} bytes at {:#x}, the kernel needs {}",
+                                 arguments.workspaceBytes, address, launch.workspaceBytes),
+                     "allocate workspaceBytes once and keep it for one launch in flight");
+    if (address % 16)
+      return refusal(fmt::format("workspace: address {:#x} is not a multiple of 16", address),
+                     "it must be aligned to 16 bytes");
+  }
+
+  Footprint output;
+  if (reads(launch, Operand::Y)) {
+    Result<Footprint> checked = checkOperand(spec, launch, arguments, Operand::Y);
+    if (!checked)
+      return checked.error();
+    output = *checked;
+  }
+  for (Operand operand : inputOperands) {
+    if (!reads(launch, operand))
+      continue;
+    Result<Footprint> input = checkOperand(spec, launch, arguments, operand);
+    if (!input)
+      return input.error();
+    if (overlap(output, *input))
+      return refusal(fmt::format("y: [{:#x}, {:#x}) overlaps {} at [{:#x}, {:#x})", output.begin,
+                                 output.begin + output.bytes, operandName(operand), input->begin,
+                                 input->begin + input->bytes),
+                     "an output has memory of its own");
+  }
+  Footprint workspace = {reinterpret_cast<uint64_t>(arguments.workspace), launch.workspaceBytes,
+                         launch.workspaceBytes, 0};
+  if (overlap(output, workspace))
+    return refusal(fmt::format("y: overlaps the workspace at {:#x}", workspace.begin),
+                   "an output has memory of its own");
+  return {};
+}
+
+Result<uint32_t> gridBlocks(const Spec &spec, const LaunchData &launch, int64_t rows,
+                            int64_t smCount, int64_t smLimit) {
+  if (rows <= 0)
+    return uint32_t(0);
+  const GridRule &grid = launch.grid;
+  int64_t sms = smLimit > 0 ? std::min(smLimit, smCount) : smCount;
+  int64_t cluster = launch.cluster;
+  int64_t resident = sms * grid.blocksPerSm / cluster * cluster;
+  if (resident < 1)
+    return refusal(
+        fmt::format("smLimit: {} of {} SMs hold no cluster of {} blocks", sms, smCount, cluster),
+        fmt::format("allow at least {} SMs", ceilDivide(cluster, grid.blocksPerSm)));
+  // Rows nobody owns lie before the first and after the last expert: two more groups to zero.
+  int64_t zeroGroups = spec.skipped == Skipped::Zeroed ? 1 : 0;
+  int64_t rowTiles =
+      ceilDivide(rows, grid.tileM) + std::min(grid.numExperts, rows) + 2 * zeroGroups;
+  int64_t tiles = roundUp(rowTiles * ceilDivide(grid.n, grid.tileN), cluster);
+  return uint32_t(std::min(resident, tiles));
+}
+
+Result<LaunchPlan> prepareLaunch(const Artifact &artifact, const GemmArguments &arguments,
+                                 int64_t smCount) {
+  const LaunchData &launch = artifact.launch;
+  if (Result<void> sound = checkLaunchData(launch); !sound)
+    return sound.error();
+  if (Result<void> checked = checkArguments(artifact.spec, launch, arguments); !checked)
+    return checked.error();
+  LaunchPlan plan;
+  plan.threads = launch.threads;
+  plan.cluster = launch.cluster;
+  plan.sharedBytes = launch.sharedBytes;
+  if (arguments.rows == 0)
+    return plan;
+  Result<uint32_t> blocks =
+      gridBlocks(artifact.spec, launch, arguments.rows, smCount, arguments.smLimit);
+  if (!blocks)
+    return blocks.error();
+  plan.blocks = *blocks;
+  plan.workspace = arguments.workspace;
+  plan.workspaceBytes = launch.workspaceBytes;
+
+  plan.tensorMaps.reserve(launch.tensorMaps.size());
+  for (const TensorMapRecipe &recipe : launch.tensorMaps) {
+    Result<TensorMapValues> values = resolveTensorMap(artifact.spec, recipe, arguments);
+    if (!values)
+      return values.error();
+    plan.tensorMaps.push_back(*values);
+  }
+  plan.parameters.reserve(launch.parameters.size());
+  for (const KernelParameter &parameter : launch.parameters) {
+    LaunchParameter value;
+    value.kind = parameter.kind;
+    switch (parameter.kind) {
+    case KernelParameter::Kind::TensorMap:
+      value.tensorMap = parameter.recipe;
+      break;
+    case KernelParameter::Kind::Pointer:
+      value.value = reinterpret_cast<uint64_t>(tensorOf(arguments, parameter.operand).data);
+      break;
+    case KernelParameter::Kind::Rows:
+      value.value = uint64_t(arguments.rows);
+      break;
+    case KernelParameter::Kind::Stride:
+      value.value = uint64_t(rowStrideElements(artifact.spec, arguments, parameter.operand));
+      break;
+    }
+    plan.parameters.push_back(value);
+  }
+  return plan;
+}
+
+} // namespace moejit
