@@ -1,0 +1,54 @@
+// Where the scale of each data element lies in a stored scale tensor: granules, parts, phase,
+// order, strides. Derived from Spec alone and on its own, so that it can disagree with the
+// compiler's idea of a layout.
+#pragma once
+
+#include "runtime/Spec.h"
+
+#include <cstdint>
+
+namespace moejit::oracle {
+
+/// Maps one coordinate of the data to one coordinate of the scale tensor.
+struct ScaleAxis {
+  int64_t granule = 0; ///< data elements of one scale; 0: all of them (of a part)
+  int64_t phase = 0;   ///< how far inside its first granule the data starts
+  int64_t parts = 1;
+  int64_t partExtent = 0; ///< data elements of one part
+  bool interleaved = false;
+  int64_t count = 1; ///< extent of the scale tensor on this axis
+
+  static ScaleAxis make(Granule granule, int64_t extent, int64_t phase = 0, int64_t parts = 1,
+                        bool interleaved = false);
+  int64_t index(int64_t coordinate) const;
+};
+
+/// The stored scales of x [S, K] or w [E, N, K]: three axes and their strides. x has an expert axis
+/// only when its rows are scaled per expert.
+///
+/// parts: the N rows are `parts` tensors of N/parts rows, each with its own ceil-divided scale rows
+/// (a `*` granule gives one row a part). Stacked: the scale rows of part 0, then of part 1.
+/// Interleaved: data row n belongs to part n % parts, and the scale rows alternate the same way.
+struct ScaleGeometry {
+  ScaleAxis expert, mn, k;
+  int64_t expertStride = 0, mnStride = 0, kStride = 0; ///< in scales
+
+  /// `stride`: distance in scales between rows (row_major) or between K blocks (mn_major); 0 takes
+  /// the least legal one.
+  static ScaleGeometry ofX(const Spec &spec, int64_t rows, int64_t stride = 0);
+  static ScaleGeometry ofW(const Spec &spec);
+
+  /// Scales that are meant, and scales that are stored (padding between rows counted).
+  int64_t logicalSize() const { return expert.count * mn.count * k.count; }
+  int64_t storedSize() const;
+  /// Stride between rows (row_major) or K blocks (mn_major).
+  int64_t leadingStride() const { return mnStride > kStride ? mnStride : kStride; }
+  /// Position of the scale of data element (e, mn, k); `e` counts only where scales differ by
+  /// expert.
+  int64_t index(int64_t e, int64_t mnCoordinate, int64_t kCoordinate) const {
+    return expert.index(e) * expertStride + mn.index(mnCoordinate) * mnStride +
+           k.index(kCoordinate) * kStride;
+  }
+};
+
+} // namespace moejit::oracle
