@@ -1,0 +1,3 @@
+// Owns nothing: gathers the dialect's definitions for TableGen.
+include "compiler/dialect/ptx/PtxInstructions.td"
+include "compiler/dialect/ptx/PtxStructure.td"
