@@ -120,6 +120,8 @@ StringRef GemmOp::getRoutingName() {
   return "";
 }
 
+void GemmOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getY(), "y"); }
+
 LogicalResult GemmOp::verify() {
   auto x = cast<RankedTensorType>(getX().getType());
   auto w = cast<RankedTensorType>(getW().getType());

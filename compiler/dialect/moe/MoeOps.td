@@ -70,7 +70,8 @@ def Moe_ScaledOp : Moe_Op<"scaled", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Moe_GemmOp : Moe_Op<"gemm", [Pure, AttrSizedOperandSegments]> {
+def Moe_GemmOp : Moe_Op<"gemm", [
+    Pure, AttrSizedOperandSegments, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "Multiply each row with the weights of its expert";
   let description = [{
     `y[s, n] = sum over k of x[s, k] · w[expert of s, n, k]`, both sides scaled.
