@@ -42,7 +42,7 @@ struct InstructionText {
   const char *assembly;
   const char *constraints;
   const char *body;
-  const char *templateHead;
+  const char *head;
   bool hasEffect;
 };
 

@@ -5,6 +5,7 @@
 
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Ptx_Dialect : Dialect {
@@ -25,7 +26,7 @@ def Ptx_Dialect : Dialect {
   let hasRegionArgAttrVerify = 1;
 }
 
-//===--- Types ---------------------------------------------------------------------------------------------------===//
+//===- Types ---------------------------------------------------------------------------------===//
 
 class Ptx_Type<string name, string typeMnemonic> : TypeDef<Ptx_Dialect, name> {
   let mnemonic = typeMnemonic;
@@ -61,7 +62,7 @@ def Ptx_Regs : Ptx_Type<"Regs", "regs"> {
   let genVerifyDecl = 1;
 }
 
-//===--- Memory resources ----------------------------------------------------------------------------------------===//
+//===- Memory resources ----------------------------------------------------------------------===//
 
 // Shared memory with the mbarriers in it.
 def Ptx_SharedMemory : Resource<"::moejit::ptx::SharedMemory">;
@@ -94,7 +95,7 @@ def Ptx_RegsRead : Arg<Ptx_Regs, "register array", [Ptx_ReadRegisters]>;
 def Ptx_RegsWrite : Arg<Ptx_Regs, "register array", [Ptx_WriteRegisters]>;
 def Ptx_RegsReadWrite : Arg<Ptx_Regs, "register array", [Ptx_ReadRegisters, Ptx_WriteRegisters]>;
 
-//===--- The interface of an operation that is a call of a wrapper -----------------------------------------------===//
+//===- The interface of an operation that is a call of a wrapper -----------------------------===//
 
 def Ptx_WrapperOpInterface : OpInterface<"WrapperOpInterface"> {
   let cppNamespace = "::moejit::ptx";
@@ -117,7 +118,7 @@ def Ptx_WrapperOpInterface : OpInterface<"WrapperOpInterface"> {
   ];
 }
 
-//===--- Base classes of operations ------------------------------------------------------------------------------===//
+//===- Base classes of operations ------------------------------------------------------------===//
 
 class Ptx_Op<string opMnemonic, list<Trait> traits = []> : Op<Ptx_Dialect, opMnemonic, traits>;
 
@@ -131,7 +132,8 @@ class Ptx_Instr<string opMnemonic, list<Trait> traits = []>
   string assembly = "";
   string constraints = "";
   string body = "";
-  string templateHead = "";
+  // What stands before the function: a comment, a template head.
+  string head = "";
   // Whether the instruction does more than compute its result: it is `volatile` then.
   bit hasEffect = 1;
 
@@ -141,7 +143,7 @@ class Ptx_Instr<string opMnemonic, list<Trait> traits = []>
     ::std::string $cppClass::wrapperSource() {
       return ::moejit::ptx::instructionWrapper({"}] # opMnemonic # [{", "}] # result # [{",
           R"ptx(}] # parameters # [{)ptx", R"ptx(}] # assembly # [{)ptx", R"ptx(}] # constraints # [{)ptx",
-          R"ptx(}] # body # [{)ptx", R"ptx(}] # templateHead # [{)ptx", }] # !if(hasEffect, "true", "false") # [{});
+          R"ptx(}] # body # [{)ptx", R"ptx(}] # head # [{)ptx", }] # !if(hasEffect, "true", "false") # [{});
     }
   }] # extraDefinition;
 }

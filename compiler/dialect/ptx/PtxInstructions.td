@@ -4,7 +4,7 @@
 
 include "compiler/dialect/ptx/Ptx.td"
 
-//===--- Special registers (PTX ISA, Special Registers) ----------------------------------------------------------===//
+//===- Special registers (PTX ISA, Special Registers) ----------------------------------------===//
 
 class Ptx_SpecialRegister<string opMnemonic, string register> : Ptx_PureInstr<opMnemonic> {
   let results = (outs I32:$value);
@@ -44,7 +44,7 @@ def Ptx_SharedBaseOp : Ptx_PureInstr<"shared_base"> {
 return (int)__cvta_generic_to_shared(dynamicShared);}];
 }
 
-//===--- Warp (PTX ISA, Data Movement: shfl.sync; Parallel Synchronization: elect.sync, bar.warp.sync) -----------===//
+//===- Warp (PTX ISA, Data Movement: shfl.sync; Parallel Synchronization: elect.sync, bar.warp.sync) -===//
 
 def Ptx_ShflIdxOp : Ptx_Instr<"shfl_idx", [Ptx_Convergent]> {
   let summary = "Read `value` of lane `lane`";
@@ -81,7 +81,7 @@ def Ptx_SyncwarpOp : Ptx_Instr<"syncwarp", [Ptx_Synchronizes]> {
   let constraints = [{::: "memory"}];
 }
 
-//===--- Barriers (PTX ISA, Parallel Synchronization: bar, barrier.cluster) --------------------------------------===//
+//===- Barriers (PTX ISA, Parallel Synchronization: bar, barrier.cluster) --------------------===//
 
 class Ptx_NamedBarrier<string opMnemonic> : Ptx_Instr<opMnemonic, [Ptx_Synchronizes]> {
   let arguments = (ins I32Attr:$id, I32Attr:$threads);
@@ -125,7 +125,7 @@ def Ptx_ClusterWaitOp : Ptx_Instr<"cluster_wait", [Ptx_Synchronizes]> {
   let constraints = [{::: "memory"}];
 }
 
-//===--- Registers (PTX ISA, Miscellaneous: setmaxnreg) ----------------------------------------------------------===//
+//===- Registers (PTX ISA, Miscellaneous: setmaxnreg) ----------------------------------------===//
 
 class Ptx_SetMaxNReg<string opMnemonic, string direction>
     : Ptx_Instr<opMnemonic, [Ptx_Convergent]> {
@@ -147,11 +147,11 @@ class Ptx_SetMaxNReg<string opMnemonic, string direction>
 
 def Ptx_SetmaxnregIncOp : Ptx_SetMaxNReg<"setmaxnreg_inc", "inc"> {
   let summary = "Take registers until the thread has `registers`";
-  let templateHead = "template <int Registers>";
+  let head = "template <int Registers>";
 }
 def Ptx_SetmaxnregDecOp : Ptx_SetMaxNReg<"setmaxnreg_dec", "dec"> {
   let summary = "Give registers back until the thread has `registers`";
-  let templateHead = "template <int Registers>";
+  let head = "template <int Registers>";
 }
 
 def Ptx_RegsPinOp : Ptx_ParametricInstr<"regs_pin"> {
@@ -167,7 +167,7 @@ def Ptx_RegsPinOp : Ptx_ParametricInstr<"regs_pin"> {
   let hasVerifier = 1;
 }
 
-//===--- mbarrier (PTX ISA, Parallel Synchronization: mbarrier) --------------------------------------------------===//
+//===- mbarrier (PTX ISA, Parallel Synchronization: mbarrier) --------------------------------===//
 
 def Ptx_MbarrierInitOp : Ptx_Instr<"mbarrier_init"> {
   let summary = "Set up a barrier whose phase completes after `count` arrivals";
@@ -254,7 +254,7 @@ def Ptx_FenceProxyAsyncOp : Ptx_Instr<"fence_proxy_async", [Ptx_Synchronizes]> {
   let constraints = [{::: "memory"}];
 }
 
-//===--- TMA (PTX ISA, Data Movement: cp.async.bulk.tensor, createpolicy, prefetch) ------------------------------===//
+//===- TMA (PTX ISA, Data Movement: cp.async.bulk.tensor, createpolicy, prefetch) ------------===//
 
 def Ptx_PrefetchTensormapOp : Ptx_Instr<"prefetch_tensormap", [Ptx_Convergent]> {
   let summary = "Bring a tensor map into the descriptor cache";
@@ -303,7 +303,7 @@ def Ptx_CreatepolicyEvictLastOp : Ptx_CreatePolicy<"createpolicy_evict_last", "e
   let summary = "Make the policy of data that is read again";
 }
 
-//===--- wgmma (PTX ISA, Asynchronous Warpgroup Level Matrix Instructions) ---------------------------------------===//
+//===- wgmma (PTX ISA, Asynchronous Warpgroup Level Matrix Instructions) ---------------------===//
 
 def Ptx_WgmmaFenceOp : Ptx_Instr<"wgmma_fence", [Ptx_OrdersWgmma]> {
   let summary = "Order accesses of registers before the wgmmas that follow";
@@ -325,7 +325,7 @@ def Ptx_WgmmaWaitOp : Ptx_Instr<"wgmma_wait", [Ptx_OrdersWgmma]> {
   let arguments = (ins I32Attr:$pending);
   let assemblyFormat = "$pending attr-dict";
   let hasVerifier = 1;
-  let templateHead = "template <int Pending>";
+  let head = "template <int Pending>";
   let assembly = "wgmma.wait_group.sync.aligned %0;";
   let constraints = [{:: "n"(Pending) : "memory"}];
   let extraDefinition = [{
@@ -362,7 +362,7 @@ def Ptx_WgmmaOp : Ptx_ParametricInstr<"wgmma"> {
   let hasVerifier = 1;
 }
 
-//===--- Shared memory (PTX ISA, Data Movement: ld, st; Warp Level Matrix Instructions: stmatrix) ----------------===//
+//===- Shared memory (PTX ISA, Data Movement: ld, st; Warp Level Matrix Instructions: stmatrix) -===//
 
 class Ptx_LoadShared<string opMnemonic, string suffix, TypeConstraint type, string cType, string constraint>
     : Ptx_Instr<opMnemonic> {
@@ -452,7 +452,7 @@ def Ptx_StmatrixX4Op : Ptx_Instr<"stmatrix_x4", [Ptx_Convergent]> {
   let constraints = [{:: "r"(address), "r"(r0), "r"(r1), "r"(r2), "r"(r3) : "memory"}];
 }
 
-//===--- Global memory (PTX ISA, Data Movement: ld, ld.global.nc, st, atom) --------------------------------------===//
+//===- Global memory (PTX ISA, Data Movement: ld, ld.global.nc, st, atom) --------------------===//
 
 class Ptx_LoadGlobal<string opMnemonic, TypeConstraint type> : Ptx_Instr<opMnemonic> {
   let arguments = (ins Ptx_GlobalRead:$pointer, I64:$offset);
@@ -531,7 +531,7 @@ def Ptx_AtomAddGlobalI32Op : Ptx_Instr<"atom_add_global_i32"> {
   let constraints = [{: "=r"(result) : "l"((char *)pointer + offset), "r"(value) : "memory"}];
 }
 
-//===--- f32 and conversions (PTX ISA, Floating Point Instructions; Data Movement: cvt, mov) ---------------------===//
+//===- f32 and conversions (PTX ISA, Floating Point Instructions; Data Movement: cvt, mov) ---===//
 
 def Ptx_FmaF32Op : Ptx_PureInstr<"fma_f32"> {
   let summary = "Compute a · b + c with one rounding";

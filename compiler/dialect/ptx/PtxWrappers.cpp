@@ -23,8 +23,8 @@ std::string moejit::ptx::instructionWrapper(const InstructionText &text) {
   std::string definition;
   llvm::raw_string_ostream os(definition);
   bool hasResult = StringRef(text.result) != "void";
-  if (*text.templateHead)
-    os << text.templateHead << '\n';
+  if (*text.head)
+    os << text.head << '\n';
   os << "static __device__ __forceinline__ " << text.result << ' ' << text.name << '('
      << text.parameters << ") {\n";
   if (*text.body) {
