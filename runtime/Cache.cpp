@@ -1,0 +1,275 @@
+// Memory over disk: hits in memory touch no file, hits on disk are kept in memory.
+#include "runtime/Cache.h"
+
+#include "runtime/Keys.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+namespace moejit {
+namespace {
+
+/// `text` as a JSON string.
+std::string quoted(std::string_view text) {
+  std::string result = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\')
+      result += fmt::format("\\{}", c);
+    else if (uint8_t(c) < 0x20)
+      result += fmt::format("\\u{:04x}", int(c));
+    else
+      result += c;
+  }
+  return result + '"';
+}
+
+const IndexedRange *rangeOf(const std::vector<IndexedRange> &ranges, int64_t rows) {
+  for (const IndexedRange &range : ranges)
+    if (range.minRows <= rows && rows <= range.maxRows)
+      return &range;
+  return nullptr;
+}
+
+} // namespace
+
+Result<std::string> defaultCacheFolder() {
+  const char *cache = std::getenv("XDG_CACHE_HOME");
+  if (cache && cache[0] == '/' && cache[1])
+    return std::string(cache) + "/moejit";
+  const char *home = std::getenv("HOME");
+  if (home && home[0] == '/' && home[1])
+    return std::string(home) + "/.cache/moejit";
+  return Error{ErrorCode::NotFound,
+               "no default cache folder: HOME is unset or /, and so is XDG_CACHE_HOME",
+               {"name a folder of your own in CacheOptions::folder"}};
+}
+
+Result<std::shared_ptr<Cache>> Cache::open(CacheOptions options) {
+  std::shared_ptr<Cache> cache(new Cache(std::move(options)));
+  CacheMode mode = cache->options.mode;
+  if (cache->options.folder && cache->options.folder->empty() && mode != CacheMode::Bundle)
+    return cache;
+  Result<std::string> folder =
+      cache->options.folder ? Result<std::string>(*cache->options.folder) : defaultCacheFolder();
+  if (!folder)
+    cache->problem = folder.error();
+  else if (Result<std::unique_ptr<DiskCache>> disk =
+               DiskCache::open(*folder, mode, cache->options.sizeLimitBytes);
+           !disk)
+    cache->problem = disk.error();
+  else {
+    cache->options.folder = *folder;
+    cache->disk = std::move(*disk);
+    if (mode == CacheMode::ReadWrite && !cache->disk->isWritable())
+      cache->problem = Error{ErrorCode::IoError,
+                             fmt::format("cache folder {}: cannot be written", *folder),
+                             {"kernels in it are used; new ones are kept in memory"}};
+  }
+  if (cache->problem && mode == CacheMode::Bundle)
+    return *cache->problem;
+  if (cache->problem)
+    cache->warnOnce(
+        "folder", fmt::format("{}; new kernels are kept in memory only", cache->problem->message));
+  return cache;
+}
+
+void Cache::warnOnce(const std::string &topic, const std::string &message) {
+  {
+    std::lock_guard guard(mutex);
+    if (!warned.insert(topic).second)
+      return;
+  }
+  if (options.log)
+    options.log(message);
+}
+
+std::string Cache::folder() const { return disk ? *options.folder : std::string(); }
+
+std::shared_ptr<const Artifact> Cache::keep(Artifact artifact) {
+  auto shared = std::make_shared<const Artifact>(std::move(artifact));
+  std::lock_guard guard(mutex);
+  kept[keyName(shared->buildKey)] = shared;
+  return shared;
+}
+
+std::shared_ptr<const Artifact> Cache::findByName(const std::string &name) {
+  {
+    std::lock_guard guard(mutex);
+    auto found = kept.find(name);
+    if (found != kept.end())
+      return found->second;
+  }
+  if (!disk)
+    return nullptr;
+  DiskCache::Loaded loaded = disk->load(name);
+  if (loaded.damage)
+    warnOnce(name, loaded.damage->message + "; it counts as absent");
+  if (!loaded.artifact)
+    return nullptr;
+  disk->markUsed(name);
+  return keep(std::move(*loaded.artifact));
+}
+
+std::shared_ptr<const Artifact> Cache::findByBuildKey(const std::string &buildKey) {
+  std::shared_ptr<const Artifact> found = findByName(keyName(buildKey));
+  return found && found->buildKey == buildKey ? found : nullptr;
+}
+
+std::vector<IndexedRange> Cache::ranges(const std::string &lookupKey) {
+  if (disk) {
+    DiskCache::Ranges onDisk = disk->ranges(lookupKey);
+    if (onDisk.damage)
+      warnOnce(keyName(lookupKey), onDisk.damage->message + "; it counts as absent");
+    if (!onDisk.ranges.empty())
+      return std::move(onDisk.ranges);
+  }
+  std::lock_guard guard(mutex);
+  auto found = keptRanges.find(lookupKey);
+  return found == keptRanges.end() ? std::vector<IndexedRange>() : found->second;
+}
+
+std::shared_ptr<const Artifact> Cache::findByLookup(const std::string &lookupKey, int64_t rows) {
+  {
+    std::lock_guard guard(mutex);
+    auto ranges = keptRanges.find(lookupKey);
+    const IndexedRange *range =
+        ranges == keptRanges.end() ? nullptr : rangeOf(ranges->second, rows);
+    auto found = range ? kept.find(range->name) : kept.end();
+    if (found != kept.end() && found->second->lookupKey == lookupKey)
+      return found->second;
+  }
+  std::vector<IndexedRange> known = ranges(lookupKey);
+  const IndexedRange *range = rangeOf(known, rows);
+  std::shared_ptr<const Artifact> found = range ? findByName(range->name) : nullptr;
+  return found && found->lookupKey == lookupKey ? found : nullptr;
+}
+
+Result<void> Cache::put(const Artifact &artifact, int64_t minRows, int64_t maxRows) {
+  if (artifact.lookupKey.empty() || artifact.buildKey.empty())
+    return Error{ErrorCode::InvalidArgument, "an artifact without keys cannot be kept", {}};
+  if (minRows < 0 || minRows > maxRows)
+    return Error{
+        ErrorCode::InvalidArgument, fmt::format("no rows lie in [{}, {}]", minRows, maxRows), {}};
+  if (options.mode == CacheMode::Bundle)
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("the bundle {} is never written", folder()),
+                 {"open its folder in ReadWrite mode to add kernels"}};
+  keep(artifact);
+  {
+    std::lock_guard guard(mutex);
+    std::vector<IndexedRange> &known = keptRanges[artifact.lookupKey];
+    known = withRange(known, {minRows, maxRows, keyName(artifact.buildKey)});
+  }
+  if (!disk || !disk->isWritable())
+    return {};
+  Result<void> stored = disk->store(artifact, minRows, maxRows);
+  if (!stored)
+    warnOnce("store", stored.error().message + "; new kernels are kept in memory only");
+  return stored;
+}
+
+FileLock Cache::lockBuild(const std::string &buildKey) {
+  if (!disk || !disk->isWritable())
+    return {};
+  FileLock lock = disk->lockBuild(keyName(buildKey), options.buildWaitMs);
+  if (lock.state() == FileLock::State::Busy)
+    warnOnce("busy", fmt::format("cache folder {}: another process has been building the same "
+                                 "kernel for {} ms; building it here too",
+                                 folder(), options.buildWaitMs));
+  return lock;
+}
+
+CacheEntry Cache::entryOf(const DiskCache::File &file) {
+  CacheEntry entry;
+  entry.name = file.name;
+  entry.bytes = file.bytes;
+  entry.usedNs = file.usedNs;
+  DiskCache::Loaded loaded = disk->load(file.name);
+  if (!loaded.artifact) {
+    entry.damage = loaded.damage.value_or(
+        Error{ErrorCode::NotFound, fmt::format("{}: removed meanwhile", file.name), {}});
+    return entry;
+  }
+  const Artifact &artifact = *loaded.artifact;
+  entry.spec = canonicalText(artifact.spec);
+  entry.arch = artifact.arch;
+  entry.planText = artifact.planText;
+  entry.nvrtcVersion = artifact.nvrtcVersion;
+  entry.minDriver = artifact.minDriver;
+  for (const IndexedRange &range : disk->ranges(artifact.lookupKey).ranges)
+    if (range.name == file.name)
+      entry.ranges.push_back(range);
+  return entry;
+}
+
+std::vector<CacheEntry> Cache::list() {
+  std::vector<CacheEntry> entries;
+  if (disk)
+    for (const DiskCache::File &file : disk->files())
+      entries.push_back(entryOf(file));
+  return entries;
+}
+
+Result<CacheEntry> Cache::info(std::string_view namePrefix) {
+  std::vector<DiskCache::File> matches;
+  if (disk)
+    for (const DiskCache::File &file : disk->files())
+      if (file.name.compare(0, namePrefix.size(), namePrefix) == 0)
+        matches.push_back(file);
+  if (matches.empty())
+    return Error{
+        ErrorCode::NotFound, fmt::format("no entry of the cache begins with '{}'", namePrefix), {}};
+  if (matches.size() > 1)
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("{} entries of the cache begin with '{}'", matches.size(), namePrefix),
+                 {matches[0].name, matches[1].name}};
+  return entryOf(matches[0]);
+}
+
+Result<Artifact> Cache::read(std::string_view namePrefix) {
+  Result<CacheEntry> entry = info(namePrefix);
+  if (!entry)
+    return entry.error();
+  if (entry->damage)
+    return *entry->damage;
+  DiskCache::Loaded loaded = disk->load(entry->name);
+  if (loaded.artifact)
+    return std::move(*loaded.artifact);
+  return loaded.damage.value_or(Error{ErrorCode::NotFound, entry->name, {}});
+}
+
+Result<void> Cache::remove(const std::string &name) {
+  {
+    std::lock_guard guard(mutex);
+    kept.erase(name);
+  }
+  return disk ? disk->remove(name) : Result<void>();
+}
+
+Result<void> Cache::writeManifest() {
+  if (!disk || !disk->isWritable())
+    return problem.value_or(
+        Error{ErrorCode::InvalidArgument, "only a writable cache folder becomes a bundle", {}});
+  std::string text = fmt::format("{{\n  \"formatMajor\": {},\n  \"formatMinor\": {},\n"
+                                 "  \"kernels\": [",
+                                 Artifact::formatMajor, Artifact::formatMinor);
+  const char *separator = "\n";
+  for (const CacheEntry &entry : list()) {
+    if (entry.damage)
+      continue;
+    std::string rangesText;
+    for (const IndexedRange &range : entry.ranges)
+      rangesText +=
+          fmt::format("{}[{}, {}]", rangesText.empty() ? "" : ", ", range.minRows, range.maxRows);
+    text += fmt::format("{}    {{\"name\": {}, \"arch\": {}, \"nvrtc\": {}, \"minDriver\": {}, "
+                        "\"bytes\": {}, \"rows\": [{}],\n     \"spec\": {},\n     \"plan\": {}}}",
+                        separator, quoted(entry.name), quoted(entry.arch),
+                        quoted(entry.nvrtcVersion), entry.minDriver, entry.bytes, rangesText,
+                        quoted(entry.spec), quoted(entry.planText));
+    separator = ",\n";
+  }
+  return disk->storeManifest(text + "\n  ]\n}\n");
+}
+
+} // namespace moejit

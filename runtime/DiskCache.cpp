@@ -1,0 +1,416 @@
+// The cache folder: checks at open, entries and index as single files published by rename, eviction
+// and sweeping.
+#include "runtime/DiskCache.h"
+
+#include "runtime/Keys.h"
+#include "runtime/Sha256.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace moejit {
+namespace {
+
+constexpr std::string_view kernelSuffix = ".kernel";
+constexpr std::string_view manifestName = "manifest.json";
+constexpr int indexWaitMs = 5000;
+constexpr int temporaryWaitMs = 1000;
+/// No kernel comes near this; a larger file is not read at all.
+constexpr int64_t maxEntryBytes = int64_t(1) << 30;
+
+Error ioError(std::string what, int error) {
+  return {
+      ErrorCode::IoError, fmt::format("{}: {}", what, std::generic_category().message(error)), {}};
+}
+
+/// Makes `path` and its missing parents, each with mode 0700 whatever the umask. Returns 0 or an
+/// errno.
+int makeFolders(const std::string &path) {
+  for (size_t at = 1; at <= path.size(); ++at) {
+    if (at < path.size() && path[at] != '/')
+      continue;
+    std::string part = path.substr(0, at);
+    if (mkdir(part.c_str(), 0700) == 0)
+      continue;
+    int error = errno;
+    struct stat info;
+    if (stat(part.c_str(), &info) == 0)
+      continue; // whether it will do as a folder shows when it is opened
+    return error;
+  }
+  return 0;
+}
+
+bool hasSuffix(std::string_view name, std::string_view suffix) {
+  return name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix;
+}
+
+/// Names of the files in an open folder. Empty when it cannot be read.
+std::vector<std::string> fileNames(int folderFd) {
+  std::vector<std::string> names;
+  int fd = openat(folderFd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *stream = fd < 0 ? nullptr : fdopendir(fd);
+  if (!stream) {
+    if (fd >= 0)
+      close(fd);
+    return names;
+  }
+  while (const dirent *entry = readdir(stream))
+    if (entry->d_name[0] != '.')
+      names.emplace_back(entry->d_name);
+  closedir(stream);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// Unlike any other name, also of another process on another host.
+std::string temporaryName(std::string_view finalName) {
+  static std::atomic<uint64_t> counter = 0;
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  return fmt::format("{}.{}-{}-{}.tmp", finalName.substr(0, 64), getpid(),
+                     std::chrono::duration_cast<std::chrono::nanoseconds>(now).count(),
+                     counter.fetch_add(1));
+}
+
+int writeAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t written = write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written < 0)
+      return errno;
+    bytes.remove_prefix(size_t(written));
+  }
+  if (fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP)
+    return 0; // some file systems cannot; the checksum tells what a crash left
+  return errno;
+}
+
+/// An integer after `label` in `text`; -1 when there is none.
+int64_t numberAfter(std::string_view text, std::string_view label) {
+  size_t at = text.find(label);
+  if (at == std::string_view::npos)
+    return -1;
+  text.remove_prefix(at + label.size());
+  while (!text.empty() && (text.front() == ' ' || text.front() == ':'))
+    text.remove_prefix(1);
+  int64_t value = -1;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+std::string indexName(const std::string &lookupKey) { return keyName(lookupKey) + ".index"; }
+
+std::string indexText(const std::string &lookupKey, const std::vector<IndexedRange> &ranges) {
+  std::string body = fmt::format("moejit-index 1\n{}\n{}", ranges.size(), lookupKey);
+  for (const IndexedRange &range : ranges)
+    body += fmt::format("\n{} {} {}", range.minRows, range.maxRows, range.name);
+  return fmt::format("{}\n{}\n", sha256Hex(body), body);
+}
+
+std::optional<std::vector<IndexedRange>> parseIndex(std::string_view text,
+                                                    const std::string &lookupKey) {
+  constexpr size_t digest = 64;
+  if (text.size() < digest + 2 || text[digest] != '\n' || text.back() != '\n')
+    return std::nullopt;
+  std::string_view body = text.substr(digest + 1, text.size() - digest - 2);
+  if (sha256Hex(body) != text.substr(0, digest))
+    return std::nullopt;
+  // Rebuilt from its parts, the text must come out the same: that is the whole check of the rest.
+  std::vector<IndexedRange> ranges;
+  int64_t count = numberAfter(body, "moejit-index 1\n");
+  std::string_view rest = body;
+  for (int64_t i = 0; i < count && ranges.size() < body.size(); ++i) {
+    size_t line = rest.rfind('\n');
+    if (line == std::string_view::npos)
+      return std::nullopt;
+    std::string_view entry = rest.substr(line + 1);
+    rest = rest.substr(0, line);
+    IndexedRange range;
+    const char *end = entry.data() + entry.size();
+    auto [afterMin, minError] = std::from_chars(entry.data(), end, range.minRows);
+    if (minError != std::errc() || afterMin == end)
+      return std::nullopt;
+    auto [afterMax, maxError] = std::from_chars(afterMin + 1, end, range.maxRows);
+    if (maxError != std::errc() || afterMax == end)
+      return std::nullopt;
+    range.name.assign(afterMax + 1, end);
+    if (range.name.size() != digest || range.name.find('/') != std::string::npos)
+      return std::nullopt;
+    ranges.insert(ranges.begin(), std::move(range));
+  }
+  if (indexText(lookupKey, ranges) != text)
+    return std::nullopt;
+  return ranges;
+}
+
+} // namespace
+
+std::vector<IndexedRange> withRange(const std::vector<IndexedRange> &ranges, IndexedRange added) {
+  std::vector<IndexedRange> result;
+  for (const IndexedRange &range : ranges) {
+    if (range.minRows < added.minRows)
+      result.push_back({range.minRows, std::min(range.maxRows, added.minRows - 1), range.name});
+    if (range.maxRows > added.maxRows)
+      result.push_back({std::max(range.minRows, added.maxRows + 1), range.maxRows, range.name});
+  }
+  result.push_back(std::move(added));
+  std::sort(result.begin(), result.end(),
+            [](const IndexedRange &a, const IndexedRange &b) { return a.minRows < b.minRows; });
+  return result;
+}
+
+Result<std::unique_ptr<DiskCache>> DiskCache::open(const std::string &folder, CacheMode mode,
+                                                   uint64_t sizeLimitBytes) {
+  std::string what = fmt::format("cache folder {}", folder);
+  if (mode == CacheMode::ReadWrite)
+    if (int error = makeFolders(folder))
+      return ioError(what, error);
+  std::unique_ptr<DiskCache> cache(new DiskCache);
+  cache->path = folder;
+  cache->sizeLimit = sizeLimitBytes;
+  cache->fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  struct stat info;
+  if (cache->fd < 0 || fstat(cache->fd, &info) != 0)
+    return ioError(what, errno);
+  bool ownerIsRoot = info.st_uid == 0 && mode != CacheMode::ReadWrite;
+  if (info.st_uid != geteuid() && !ownerIsRoot)
+    return Error{ErrorCode::IoError,
+                 fmt::format("{}: owned by user {}, this is user {}", what, info.st_uid, geteuid()),
+                 {"kernels are code: they are loaded only from folders of this user or of root"}};
+  if (info.st_mode & (S_IWGRP | S_IWOTH))
+    return Error{ErrorCode::IoError,
+                 fmt::format("{}: mode {:04o} lets others write", what, info.st_mode & 07777),
+                 {"kernels are code: chmod go-w the folder after checking what it holds"}};
+  if (mode == CacheMode::Bundle) {
+    Result<std::string> manifest = cache->readFile(std::string(manifestName));
+    if (!manifest)
+      return manifest.error();
+    int64_t format = numberAfter(*manifest, "\"formatMajor\"");
+    if (format != Artifact::formatMajor)
+      return Error{ErrorCode::ParseError,
+                   fmt::format("{}: the manifest has format {}, this runtime reads format {}", what,
+                               format, Artifact::formatMajor),
+                   {"build the bundle again with this version: moejit aot"}};
+  }
+  cache->writable =
+      mode == CacheMode::ReadWrite && faccessat(cache->fd, ".", W_OK | X_OK, AT_EACCESS) == 0;
+  if (cache->writable)
+    cache->sweep();
+  return cache;
+}
+
+DiskCache::~DiskCache() {
+  if (fd >= 0)
+    close(fd);
+}
+
+Result<std::string> DiskCache::readFile(const std::string &name) const {
+  std::string what = path + "/" + name;
+  // O_NONBLOCK: a pipe put in place of a file must not hold us up.
+  int file = openat(fd, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (file < 0) {
+    int number = errno;
+    Error error = ioError(what, number);
+    if (number == ENOENT)
+      error.code = ErrorCode::NotFound;
+    return error;
+  }
+  struct stat info;
+  Error error;
+  std::string bytes;
+  if (fstat(file, &info) != 0)
+    error = ioError(what, errno);
+  else if (!S_ISREG(info.st_mode) || info.st_size > maxEntryBytes)
+    error = {ErrorCode::IoError, what + ": not a file of sensible size", {}};
+  else {
+    bytes.resize(size_t(info.st_size));
+    size_t filled = 0;
+    while (filled < bytes.size()) {
+      ssize_t got = read(file, bytes.data() + filled, bytes.size() - filled);
+      if (got < 0 && errno == EINTR)
+        continue;
+      if (got < 0)
+        error = ioError(what, errno);
+      if (got <= 0)
+        break;
+      filled += size_t(got);
+    }
+    bytes.resize(filled);
+  }
+  close(file);
+  if (!error.message.empty())
+    return error;
+  return bytes;
+}
+
+DiskCache::Loaded DiskCache::load(const std::string &name) const {
+  Result<std::string> bytes = readFile(name + std::string(kernelSuffix));
+  if (!bytes) {
+    if (bytes.error().code == ErrorCode::NotFound)
+      return {};
+    return {std::nullopt, bytes.error()};
+  }
+  Result<Artifact> artifact = deserialize(*bytes);
+  if (!artifact) {
+    Error error = artifact.error();
+    error.message = fmt::format("{}/{}{}: {}", path, name, kernelSuffix, error.message);
+    return {std::nullopt, error};
+  }
+  if (keyName(artifact->buildKey) != name)
+    return {std::nullopt,
+            Error{ErrorCode::ParseError,
+                  fmt::format("{}/{}{}: holds the kernel of another key", path, name, kernelSuffix),
+                  {}}};
+  return {std::move(*artifact), std::nullopt};
+}
+
+DiskCache::Ranges DiskCache::ranges(const std::string &lookupKey) const {
+  std::string name = indexName(lookupKey);
+  Result<std::string> text = readFile(name);
+  if (!text) {
+    if (text.error().code == ErrorCode::NotFound)
+      return {};
+    return {{}, text.error()};
+  }
+  std::optional<std::vector<IndexedRange>> ranges = parseIndex(*text, lookupKey);
+  if (!ranges)
+    return {
+        {},
+        Error{ErrorCode::ParseError, fmt::format("{}/{}: the index is damaged", path, name), {}}};
+  return {std::move(*ranges), std::nullopt};
+}
+
+Result<void> DiskCache::publish(const std::string &name, const std::string &bytes,
+                                const std::string &finalName) const {
+  std::string temporary = temporaryName(name);
+  std::string what = path + "/" + finalName;
+  // The lock marks the temporary file as alive: sweep() removes those whose owner died.
+  FileLock lock = FileLock::acquire(fd, temporary, temporaryWaitMs);
+  int file = lock.descriptor();
+  if (lock.state() != FileLock::State::Held)
+    file = openat(fd, temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0)
+    return ioError(what, errno);
+  int error = writeAll(file, bytes);
+  if (!error && renameat(fd, temporary.c_str(), fd, finalName.c_str()) != 0) {
+    error = errno;
+    if (error == EISDIR || error == ENOTEMPTY || error == EEXIST) {
+      // Damage can take the form of a folder, which a rename does not replace.
+      std::error_code ignored;
+      std::filesystem::remove_all(path + "/" + finalName, ignored);
+      error = renameat(fd, temporary.c_str(), fd, finalName.c_str()) == 0 ? 0 : errno;
+    }
+  }
+  if (error)
+    unlinkat(fd, temporary.c_str(), 0);
+  if (lock.state() != FileLock::State::Held)
+    close(file);
+  lock.releaseKeepingFile();
+  if (error)
+    return ioError(what, error);
+  fsync(fd); // so that the name survives a crash as well as the bytes do
+  return {};
+}
+
+void DiskCache::storeRange(const std::string &lookupKey, const IndexedRange &range) const {
+  FileLock lock = FileLock::acquire(fd, keyName(lookupKey) + ".lock", indexWaitMs);
+  std::vector<IndexedRange> old = ranges(lookupKey).ranges;
+  std::vector<IndexedRange> merged = withRange(old, range);
+  // A range that could not be indexed is found by its build key all the same, and indexed by the
+  // next put.
+  if (merged != old)
+    (void)publish(keyName(lookupKey), indexText(lookupKey, merged), indexName(lookupKey));
+}
+
+Result<void> DiskCache::store(const Artifact &artifact, int64_t minRows, int64_t maxRows) const {
+  std::string name = keyName(artifact.buildKey);
+  std::string bytes = serialize(artifact);
+  if (sizeLimit && bytes.size() > sizeLimit)
+    return Error{ErrorCode::IoError,
+                 fmt::format("{}: {} bytes are more than the size limit of {}", path, bytes.size(),
+                             sizeLimit),
+                 {}};
+  // The index goes first: dying in between leaves a range without its kernel, which is a miss and
+  // heals by itself.
+  storeRange(artifact.lookupKey, {minRows, maxRows, name});
+  if (Result<void> published = publish(name, bytes, name + std::string(kernelSuffix)); !published)
+    return published;
+  evict(name);
+  return {};
+}
+
+FileLock DiskCache::lockBuild(const std::string &name, int waitMs) const {
+  return FileLock::acquire(fd, name + ".lock", waitMs);
+}
+
+std::vector<DiskCache::File> DiskCache::files() const {
+  std::vector<File> files;
+  for (const std::string &name : fileNames(fd)) {
+    struct stat info;
+    if (!hasSuffix(name, kernelSuffix) ||
+        fstatat(fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+      continue;
+    files.push_back({name.substr(0, name.size() - kernelSuffix.size()), uint64_t(info.st_size),
+                     int64_t(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec});
+  }
+  return files;
+}
+
+void DiskCache::evict(const std::string &keep) const {
+  if (!sizeLimit)
+    return;
+  std::vector<File> all = files();
+  uint64_t total = 0;
+  for (const File &file : all)
+    total += file.bytes;
+  std::sort(all.begin(), all.end(),
+            [](const File &a, const File &b) { return a.usedNs < b.usedNs; });
+  for (const File &file : all) {
+    if (total <= sizeLimit)
+      return;
+    if (file.name != keep && remove(file.name))
+      total -= file.bytes;
+  }
+}
+
+void DiskCache::sweep() const {
+  for (const std::string &name : fileNames(fd))
+    if (hasSuffix(name, ".tmp") || hasSuffix(name, ".lock"))
+      FileLock::acquire(fd, name, 0).release(); // held by the living, unlinked for the dead
+}
+
+void DiskCache::markUsed(const std::string &name) const {
+  if (writable)
+    utimensat(fd, (name + std::string(kernelSuffix)).c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+}
+
+Result<void> DiskCache::remove(const std::string &name) const {
+  std::string file = name + std::string(kernelSuffix);
+  if (unlinkat(fd, file.c_str(), 0) != 0 && errno != ENOENT) {
+    int error = errno;
+    std::error_code failed;
+    std::filesystem::remove_all(path + "/" + file, failed);
+    if (failed)
+      return ioError(path + "/" + file, error);
+  }
+  return {};
+}
+
+Result<void> DiskCache::storeManifest(const std::string &text) const {
+  return publish("manifest", text, std::string(manifestName));
+}
+
+} // namespace moejit

@@ -1,0 +1,104 @@
+// One folder of kernels on disk: entries, the index from lookup keys to row ranges, eviction. Every
+// file operation goes through the descriptor of the folder that was checked at open. Decides
+// nothing about when to compile.
+#pragma once
+
+#include "runtime/Artifact.h"
+#include "runtime/FileLock.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace moejit {
+
+enum class CacheMode {
+  ReadWrite, ///< finds and stores
+  ReadOnly,  ///< finds; what is put stays in memory
+  Bundle, ///< a folder made ahead of time: has a manifest, is never written and never compiled for
+};
+
+/// A closed range of row counts and the kernel meant for it.
+struct IndexedRange {
+  int64_t minRows = 0;
+  int64_t maxRows = 0;
+  std::string name; ///< keyName of the build key
+  bool operator==(const IndexedRange &) const = default;
+};
+
+/// `ranges` with [added.minRows, added.maxRows] given to `added` alone; ascending, without
+/// overlaps.
+std::vector<IndexedRange> withRange(const std::vector<IndexedRange> &ranges, IndexedRange added);
+
+/// A folder checked to be ours alone. Thread-safe; several processes may share the folder.
+///
+/// Files: `<build key name>.kernel` (serialize), `<lookup key name>.index`, `<name>.lock` and
+/// `*.tmp` while someone works, `manifest.json` in a bundle.
+class DiskCache {
+public:
+  /// Opens `folder`; ReadWrite makes it, and missing parents, with mode 0700. Errors: IoError
+  /// naming the folder and what is wrong: not a folder, owned by someone else, writable by others,
+  /// not to be made or read; for Bundle also a missing manifest or one of another format.
+  static Result<std::unique_ptr<DiskCache>> open(const std::string &folder, CacheMode mode,
+                                                 uint64_t sizeLimitBytes);
+  ~DiskCache();
+  DiskCache(const DiskCache &) = delete;
+  DiskCache &operator=(const DiskCache &) = delete;
+
+  /// Whether store() can be tried: ReadWrite, and the folder took no objection to writing at open.
+  bool isWritable() const { return writable; }
+
+  struct Loaded {
+    std::optional<Artifact> artifact;
+    std::optional<Error> damage; ///< something is there, and it is not a kernel of that name
+  };
+  /// Reads the entry `name`; neither member is set when there is none.
+  Loaded load(const std::string &name) const;
+  /// Makes `name` the most recently used entry. Does nothing when the folder is not writable.
+  void markUsed(const std::string &name) const;
+
+  struct Ranges {
+    std::vector<IndexedRange> ranges; ///< ascending
+    std::optional<Error> damage;
+  };
+  /// The row ranges known for a lookup key. The full key text is compared.
+  Ranges ranges(const std::string &lookupKey) const;
+
+  /// Publishes `artifact` for rows [minRows, maxRows]: temporary file, fsync, atomic rename; then
+  /// evicts the least recently used entries above the size limit. Errors: IoError; nothing is
+  /// published then.
+  Result<void> store(const Artifact &artifact, int64_t minRows, int64_t maxRows) const;
+
+  /// Waits for the right to build the kernel `name`, `waitMs` at most. See FileLock for the states.
+  FileLock lockBuild(const std::string &name, int waitMs) const;
+
+  struct File {
+    std::string name; ///< build key name, without the suffix
+    uint64_t bytes = 0;
+    int64_t usedNs = 0; ///< last use, since the epoch
+  };
+  /// The entries there are, by name.
+  std::vector<File> files() const;
+  /// Removes the entry `name`. Errors: IoError.
+  Result<void> remove(const std::string &name) const;
+  /// Writes `text` as the bundle's manifest. Errors: IoError.
+  Result<void> storeManifest(const std::string &text) const;
+
+private:
+  DiskCache() = default;
+  Result<void> publish(const std::string &name, const std::string &bytes,
+                       const std::string &finalName) const;
+  Result<std::string> readFile(const std::string &name) const;
+  void storeRange(const std::string &lookupKey, const IndexedRange &range) const;
+  void sweep() const;
+  void evict(const std::string &keep) const;
+
+  std::string path;
+  int fd = -1;
+  bool writable = false;
+  uint64_t sizeLimit = 0;
+};
+
+} // namespace moejit
