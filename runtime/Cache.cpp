@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace moejit {
@@ -167,6 +168,20 @@ Result<void> Cache::put(const Artifact &artifact, int64_t minRows, int64_t maxRo
   if (!stored)
     warnOnce("store", stored.error().message + "; new kernels are kept in memory only");
   return stored;
+}
+
+void Cache::serve(const Artifact &artifact, int64_t minRows, int64_t maxRows) {
+  IndexedRange range{minRows, maxRows, keyName(artifact.buildKey)};
+  std::vector<IndexedRange> known = ranges(artifact.lookupKey);
+  if (std::find(known.begin(), known.end(), range) != known.end())
+    return;
+  {
+    std::lock_guard guard(mutex);
+    std::vector<IndexedRange> &inMemory = keptRanges[artifact.lookupKey];
+    inMemory = withRange(inMemory, range);
+  }
+  if (disk && disk->isWritable())
+    disk->storeRange(artifact.lookupKey, range);
 }
 
 FileLock Cache::lockBuild(const std::string &buildKey) {

@@ -70,6 +70,10 @@ public:
   /// the disk refused: it is kept in memory then, and the log has had one warning.
   Result<void> put(const Artifact &artifact, int64_t minRows, int64_t maxRows);
 
+  /// Notes that `artifact`, found here before, also serves rows [minRows, maxRows]. Cheap when that
+  /// is known.
+  void serve(const Artifact &artifact, int64_t minRows, int64_t maxRows);
+
   /// Waits until no other process builds `buildKey`. Hold the result while building; look again
   /// after taking it. The state may be Busy or Unsupported: build alone then. Free when there is no
   /// disk.

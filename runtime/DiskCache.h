@@ -71,6 +71,10 @@ public:
   /// published then.
   Result<void> store(const Artifact &artifact, int64_t minRows, int64_t maxRows) const;
 
+  /// Enters `range` in the index of `lookupKey`. A failure is silent: the entry is found by its
+  /// build key all the same.
+  void storeRange(const std::string &lookupKey, const IndexedRange &range) const;
+
   /// Waits for the right to build the kernel `name`, `waitMs` at most. See FileLock for the states.
   FileLock lockBuild(const std::string &name, int waitMs) const;
 
@@ -91,7 +95,6 @@ private:
   Result<void> publish(const std::string &name, const std::string &bytes,
                        const std::string &finalName) const;
   Result<std::string> readFile(const std::string &name) const;
-  void storeRange(const std::string &lookupKey, const IndexedRange &range) const;
   void sweep() const;
   void evict(const std::string &keep) const;
 
