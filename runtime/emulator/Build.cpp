@@ -1,0 +1,191 @@
+// Running the host compiler, and the folder of compiled units.
+#include "runtime/emulator/Build.h"
+
+#include "runtime/Sha256.h"
+#include "runtime/emulator/Cluster.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <spawn.h>
+#include <sstream>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+namespace moejit {
+
+EmulatedModule::~EmulatedModule() {
+  if (handle)
+    dlclose(handle);
+}
+
+namespace emulated {
+
+static const unsigned char deviceText[] = {
+#include "runtime/emulator/DeviceText.inc"
+};
+
+std::string deviceHeaderText() {
+  return std::string(reinterpret_cast<const char *>(deviceText), sizeof deviceText);
+}
+
+/// Runs a program with both outputs going to `logFile`. Returns its exit status, or -1.
+static int runProgram(const std::vector<std::string> &words, const std::string &logFile) {
+  std::vector<char *> arguments;
+  for (const std::string &word : words)
+    arguments.push_back(const_cast<char *>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 1, logFile.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
+                                   0600);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  pid_t child = -1;
+  const int failure =
+      posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failure)
+    return -1;
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR)
+      return -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static std::string readAll(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// A name in `folder` no other thread or process uses.
+static std::string temporaryName(const std::string &folder) {
+  static std::atomic<unsigned> counter = 0;
+  return fmt::format("{}/.{}-{}", folder, getpid(), counter++);
+}
+
+static Result<void> writeFile(const std::string &path, const std::string &text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file)
+    return Error{ErrorCode::IoError, fmt::format("cannot write {}", path)};
+  return {};
+}
+
+/// Writes `text` to `path` unless a file is there, by temporary file and rename.
+static Result<void> putFile(const std::string &folder, const std::string &path,
+                            const std::string &text) {
+  std::error_code code;
+  if (std::filesystem::exists(path, code))
+    return {};
+  const std::string temporary = temporaryName(folder);
+  if (Result<void> written = writeFile(temporary, text); !written)
+    return written;
+  std::filesystem::rename(temporary, path, code);
+  if (code)
+    return Error{ErrorCode::IoError, fmt::format("cannot rename to {}: {}", path, code.message())};
+  return {};
+}
+
+Result<HostCompiler> findCompiler(const std::string &wanted, const std::string &workFolder) {
+  const std::string log = temporaryName(workFolder);
+  const std::vector<std::string> names =
+      wanted.empty() ? std::vector<std::string>{"c++", "g++", "clang++"} : std::vector{wanted};
+  Result<HostCompiler> found =
+      Error{ErrorCode::Unavailable,
+            wanted.empty() ? "the emulator needs a C++ compiler: none of c++, g++ and clang++ runs"
+                           : fmt::format("the compiler {} does not run", wanted)};
+  for (const std::string &name : names)
+    if (runProgram({name, "--version"}, log) == 0) {
+      found = HostCompiler{name, readAll(log)};
+      break;
+    }
+  unlink(log.c_str());
+  return found;
+}
+
+Result<std::string> buildUnit(const HostCompiler &compiler, const std::string &workFolder,
+                              const std::string &source) {
+  std::vector<std::string> flags = {
+      "-DMOEJIT_EMULATOR",   "-O2", "-std=c++17", "-shared", "-fPIC", "-ffp-contract=off",
+      "-fvisibility=hidden", "-w"};
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("fma"))
+    flags.push_back("-mfma");
+#endif
+  const std::string device = deviceHeaderText();
+  const std::string deviceHash = sha256Hex(device).substr(0, 16);
+  std::string key = fmt::format("{}\n{}\n{}\n", compiler.path, compiler.version, device);
+  for (const std::string &flag : flags)
+    key += flag + '\n';
+  const std::string name = sha256Hex(key + source);
+  const std::string result = fmt::format("{}/{}.so", workFolder, name);
+  std::error_code code;
+  if (std::filesystem::exists(result, code))
+    return result;
+
+  const std::string include = fmt::format("{}/include-{}", workFolder, deviceHash);
+  const std::string headerFolder = include + "/runtime/emulator";
+  std::filesystem::create_directories(headerFolder, code);
+  if (code)
+    return Error{ErrorCode::IoError,
+                 fmt::format("cannot make {}: {}", headerFolder, code.message())};
+  if (Result<void> put = putFile(headerFolder, headerFolder + "/Device.h", device); !put)
+    return put.error();
+  const std::string sourceFile = fmt::format("{}/{}.cpp", workFolder, name);
+  if (Result<void> put = putFile(workFolder, sourceFile, source); !put)
+    return put.error();
+
+  const std::string object = temporaryName(workFolder);
+  const std::string log = object + ".log";
+  std::vector<std::string> words = {compiler.path};
+  words.insert(words.end(), flags.begin(), flags.end());
+  words.insert(words.end(), {"-I", include, sourceFile, "-o", object});
+  const int status = runProgram(words, log);
+  const std::string text = readAll(log);
+  unlink(log.c_str());
+  if (status != 0) {
+    unlink(object.c_str());
+    return Error{
+        ErrorCode::CompileError,
+        fmt::format("{} refuses the kernel for the emulator ({})", compiler.path, sourceFile),
+        {text}};
+  }
+  std::filesystem::rename(object, result, code);
+  if (code)
+    return Error{ErrorCode::IoError,
+                 fmt::format("cannot rename to {}: {}", result, code.message())};
+  return result;
+}
+
+Result<std::shared_ptr<const EmulatedModule>> loadUnit(const std::string &path,
+                                                       const std::string &entry) {
+  auto module = std::make_shared<EmulatedModule>();
+  module->path = path;
+  module->handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!module->handle)
+    return Error{ErrorCode::CompileError, fmt::format("cannot load {}: {}", path, dlerror())};
+  void *function = dlsym(module->handle, (entry + "_emulated").c_str());
+  void *parameter = dlsym(module->handle, (entry + "_parameter").c_str());
+  if (!function || !parameter)
+    return Error{ErrorCode::CompileError,
+                 fmt::format("{} has no MOEJIT_EMULATED_KERNEL({})", path, entry)};
+  module->entry = reinterpret_cast<decltype(module->entry)>(function);
+  module->parameterBytes = reinterpret_cast<decltype(module->parameterBytes)>(parameter);
+  module->entry(&deviceTable, nullptr);
+  return std::shared_ptr<const EmulatedModule>(std::move(module));
+}
+
+} // namespace emulated
+} // namespace moejit

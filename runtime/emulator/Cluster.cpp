@@ -1,0 +1,304 @@
+// The scheduler of one cluster: fibers, the ready queue, the clock and the delivery of asynchronous
+// work.
+#include "runtime/emulator/Cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace moejit::emulated {
+
+static constinit thread_local Fiber *runningFiber = nullptr;
+
+Fiber &Cluster::self() { return *runningFiber; }
+
+void LaunchState::report(Error failure) {
+  const std::lock_guard lock(mutex);
+  if (!stop.exchange(true))
+    error = std::move(failure);
+}
+
+void Cluster::fiberEntry() {
+  enterFiber();
+  Fiber &f = self();
+  f.cluster->launch.entry(&deviceTable,
+                          const_cast<void **>(f.cluster->launch.launch->arguments.data()));
+  f.cluster->finish(f);
+  // A finished fiber is never resumed.
+  switchFiber(f.context, f.cluster->scheduler);
+}
+
+bool Cluster::reset(uint32_t index) {
+  const EmulatedLaunch &l = *launch.launch;
+  threads = static_cast<int>(l.threads);
+  live = threads * static_cast<int>(l.cluster);
+  if (!stacks.reserve(live, launch.options->stackBytes)) {
+    launch.report({ErrorCode::Unavailable, fmt::format("no memory for {} thread stacks of {} bytes",
+                                                       live, launch.options->stackBytes)});
+    return false;
+  }
+  ready.clear();
+  events.clear();
+  loads.clear();
+  freeLoads.clear();
+  clusterWaiters.clear();
+  clusterPhase = 0;
+  clusterArrived = 0;
+  clock = 0;
+  eventOrder = 0;
+  steps = 0;
+  random.seed(static_cast<uint32_t>(launch.options->seed * 2654435761u + index + 1));
+  // Registers of a thread at launch: the file of 65536 shared by all threads, in units of 8.
+  const int registers = std::min(255, 65536 / threads / 8 * 8);
+  while (blocks.size() < l.cluster)
+    blocks.push_back(std::make_unique<Block>());
+  while (fibers.size() < static_cast<size_t>(live))
+    fibers.emplace_back();
+  for (uint32_t rank = 0; rank < l.cluster; ++rank) {
+    Block &block = *blocks[rank];
+    block.index = static_cast<int>(index * l.cluster + rank);
+    block.rank = static_cast<int>(rank);
+    block.live = threads;
+    block.loadsInFlight = 0;
+    block.freeRegisters = 0;
+    block.shared.reset(static_cast<int>(l.sharedBytes), threads);
+    block.warps.resize(threads / 32);
+    for (Warp &warp : block.warps) {
+      warp.lanes = 0;
+      warp.waiters.clear();
+    }
+    block.warpgroups.resize((threads + 127) / 128);
+    for (size_t i = 0; i < block.warpgroups.size(); ++i)
+      block.warpgroups[i].reset(static_cast<int>(i));
+    for (NamedBarrier &barrier : block.barriers) {
+      barrier.arrived = 0;
+      barrier.waiters.clear();
+    }
+    block.registerWaiters.clear();
+    for (int thread = 0; thread < threads; ++thread) {
+      const size_t number = static_cast<size_t>(rank) * threads + thread;
+      Fiber &f = fibers[number];
+      f = {};
+      f.cluster = this;
+      f.block = &block;
+      f.thread = thread;
+      f.registers = registers;
+      // Staggered starts keep equal frames of different fibers out of the same cache sets.
+      prepareFiber(f.context, stacks.stack(number), stacks.stackBytes() - number % 32 * 128,
+                   &Cluster::fiberEntry);
+      ready.push_back(&f);
+    }
+  }
+  return true;
+}
+
+Fiber *Cluster::nextReady() {
+  if (launch.options->seed != 0)
+    std::swap(ready.front(), ready[random() % ready.size()]);
+  Fiber *f = ready.front();
+  ready.pop_front();
+  return f;
+}
+
+bool Cluster::run(uint32_t index) {
+  if (!reset(index))
+    return false;
+  const EmulatorOptions &options = *launch.options;
+  while (true) {
+    while (!events.empty() && (events.front().due <= clock || ready.empty())) {
+      const Event event = events.front();
+      std::pop_heap(events.begin(), events.end());
+      events.pop_back();
+      clock = std::max(clock, event.due);
+      if (!deliver(event))
+        return false;
+    }
+    if (ready.empty())
+      break;
+    Fiber *f = nextReady();
+    ++clock;
+    ++steps;
+    runningFiber = f;
+    switchFiber(scheduler, f->context);
+    if (launch.stop.load(std::memory_order_relaxed))
+      return false;
+    if (options.maxSteps > 0 && steps >= options.maxSteps)
+      return stopWith(
+          fmt::format("cluster {} has not ended after {} thread switches", index, steps));
+    if (options.maxSeconds > 0 && steps % 4096 == 0 &&
+        std::chrono::steady_clock::now() > launch.deadline)
+      return stopWith(fmt::format("the launch has not ended after {} seconds", options.maxSeconds));
+  }
+  launch.steps += steps;
+  if (live == 0)
+    return true;
+  return stopWith(
+      fmt::format("deadlock in cluster {}: {} threads wait and nothing is on its way", index, live),
+      {describeDeadlock(*this)});
+}
+
+bool Cluster::stopWith(std::string message, std::vector<std::string> notes) {
+  launch.report({ErrorCode::Internal, std::move(message), std::move(notes)});
+  return false;
+}
+
+void Cluster::fail(const char *op, std::string what) {
+  Fiber &f = self();
+  std::string message = fmt::format("block {} thread {} (warp {}, lane {}): {}: {}", f.block->index,
+                                    f.thread, f.thread / 32, f.thread % 32, op, what);
+  what = {};
+  launch.report({ErrorCode::Internal, std::move(message)});
+  switchFiber(f.context, scheduler);
+  __builtin_unreachable(); // a stopped launch resumes no fiber
+}
+
+void Cluster::suspend(Fiber &f, WaitList &list, Wait wait) {
+  f.wait = wait;
+  list.push_back(&f);
+  switchFiber(f.context, scheduler);
+  f.wait = {};
+}
+
+void Cluster::wake(WaitList &list) {
+  for (Fiber *f : list)
+    ready.push_back(f);
+  list.clear();
+}
+
+void Cluster::tick(Fiber &f) {
+  if (++ticks % 8192 != 0)
+    return;
+  ready.push_back(&f);
+  switchFiber(f.context, scheduler);
+}
+
+void Cluster::finish(Fiber &f) {
+  Block &block = *f.block;
+  if (block.warpgroups[f.thread / Warpgroup::threads].isPending(f.thread % Warpgroup::threads))
+    fail("exit",
+         "the thread ends with a wgmma in flight: wgmma_commit and wgmma_wait<0> must come first");
+  f.done = true;
+  --live;
+  if (--block.live == 0 && block.loadsInFlight > 0)
+    fail("exit", fmt::format("the block ends with {} TMA loads into its shared memory in flight",
+                             block.loadsInFlight));
+  releaseClusterBarrierIfDone();
+}
+
+void Cluster::schedule(Event::Kind kind, uint32_t item, int latency) {
+  if (launch.options->seed != 0)
+    latency = static_cast<int>(random() % (8u * static_cast<uint32_t>(latency) + 1));
+  events.push_back({clock + static_cast<uint64_t>(latency), eventOrder++, kind, item});
+  std::push_heap(events.begin(), events.end());
+}
+
+bool Cluster::deliver(const Event &event) {
+  if (event.kind == Event::Kind::Load) {
+    const bool delivered = deliverLoad(loads[event.item]);
+    freeLoads.push_back(event.item);
+    return delivered;
+  }
+  Block &block = *blocks[event.item / 64];
+  Warpgroup &warpgroup = block.warpgroups[event.item % 64];
+  warpgroup.completeGroup(block.shared);
+  wake(warpgroup.waiters);
+  return true;
+}
+
+bool Cluster::deliverLoad(const PendingLoad &load) {
+  Block &block = *blocks[load.rank];
+  const auto refuse = [&](std::string what) {
+    return stopWith(fmt::format("block {} thread {}: {}: at delivery to block {}: {}",
+                                load.issuer->index, load.thread, load.op, block.index, what));
+  };
+  --block.loadsInFlight;
+  Mbarrier *barrier = block.shared.findBarrier(load.barrier);
+  if (!barrier)
+    return refuse(fmt::format("no mbarrier at {}", SharedMemory::place(load.barrier)));
+  copyBox(load.map, load.coordinates, block.shared, load.dst);
+  barrier->txBytes -= load.map.boxBytes();
+  completePhaseIfDone(*barrier);
+  return true;
+}
+
+void Cluster::completePhaseIfDone(Mbarrier &barrier) {
+  if (barrier.pending != 0 || barrier.txBytes != 0)
+    return;
+  ++barrier.phase;
+  barrier.pending = barrier.count;
+  wake(barrier.waiters);
+}
+
+void Cluster::releaseClusterBarrierIfDone() {
+  if (clusterArrived == 0 || clusterArrived < live)
+    return;
+  clusterArrived = 0;
+  ++clusterPhase;
+  wake(clusterWaiters);
+}
+
+void Cluster::load(Fiber &f, int dst, const TensorMap &packed, const int *coordinates, int rank,
+                   int barrierAddress, int ctaMask, const char *op) {
+  const PackedMap map = unpackTensorMap(packed);
+  if (std::string message = refuseBox(map, coordinates, rank, dst); !message.empty())
+    fail(op, std::move(message));
+  const MemoryRange *range = rangeOf(reinterpret_cast<const void *>(map.address));
+  if (!range)
+    fail(op, fmt::format("the tensor map's address {:#x} belongs to no operand of the launch",
+                         map.address));
+  const uint64_t end =
+      reinterpret_cast<uint64_t>(range->base) + static_cast<uint64_t>(range->bytes);
+  if (map.address + map.tensorBytes() > end)
+    fail(op, fmt::format("the tensor of the map ends {} bytes past the end of {}",
+                         map.address + map.tensorBytes() - end, range->name));
+  const bool isMulticast = ctaMask >= 0;
+  if (isMulticast && (ctaMask == 0 || ctaMask >> size()))
+    fail(op, fmt::format("block mask {:#x} in a cluster of {}", ctaMask, size()));
+  const int bytes = map.boxBytes();
+  for (int target = 0; target < size(); ++target) {
+    if (isMulticast ? !(ctaMask >> target & 1) : target != f.block->rank)
+      continue;
+    Block &block = *blocks[target];
+    if (block.live == 0)
+      fail(op, fmt::format("block {} of the cluster has already ended", target));
+    if (std::string message = block.shared.refuseAsyncWrite(dst, bytes); !message.empty())
+      fail(op, std::move(message));
+    const Mbarrier &barrier = barrierAt(block, barrierAddress, op);
+    if (!block.shared.isInitFenced(barrier))
+      fail(op, fmt::format(
+                   "the mbarrier at {} was initialised, but no fence_mbarrier_init has followed",
+                   SharedMemory::place(barrierAddress)));
+    uint8_t *state = block.shared.stateAt(dst);
+    for (int i = 0; i < bytes; ++i)
+      state[i] |= SharedMemory::inFlight;
+    ++block.loadsInFlight;
+    uint32_t item;
+    if (freeLoads.empty()) {
+      item = static_cast<uint32_t>(loads.size());
+      loads.emplace_back();
+    } else {
+      item = freeLoads.back();
+      freeLoads.pop_back();
+    }
+    PendingLoad &load = loads[item];
+    load = {map, {}, dst, barrierAddress, target, f.block, f.thread, op};
+    std::copy_n(coordinates, rank, load.coordinates.begin());
+    schedule(Event::Kind::Load, item, launch.options->loadLatency);
+    launch.tmaLoads.fetch_add(1, std::memory_order_relaxed);
+    launch.tmaBytes.fetch_add(bytes, std::memory_order_relaxed);
+  }
+}
+
+void Cluster::wgmmaCommit(Fiber &f) {
+  Warpgroup &warpgroup = f.block->warpgroups[f.thread / Warpgroup::threads];
+  bool isWhole = false;
+  if (std::string message = warpgroup.commit(f.thread % Warpgroup::threads, isWhole);
+      !message.empty())
+    fail("wgmma_commit", std::move(message));
+  if (isWhole)
+    schedule(Event::Kind::Wgmma,
+             static_cast<uint32_t>(f.block->rank * 64 + f.thread / Warpgroup::threads),
+             launch.options->wgmmaLatency);
+}
+
+} // namespace moejit::emulated

@@ -1,0 +1,208 @@
+// Owns the emulation of one cluster of blocks at a time: its fibers, what they wait for, and the
+// clock by which asynchronous work is delivered. One Cluster belongs to one host thread.
+#pragma once
+
+#include "runtime/emulator/DeviceTable.h"
+#include "runtime/emulator/Emulator.h"
+#include "runtime/emulator/Fiber.h"
+#include "runtime/emulator/SharedMemory.h"
+#include "runtime/emulator/TensorCopy.h"
+#include "runtime/emulator/Wgmma.h"
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <random>
+
+namespace moejit::emulated {
+
+struct Block;
+class Cluster;
+
+/// What a suspended thread waits for; the numbers serve the deadlock report.
+struct Wait {
+  enum class Kind : uint8_t {
+    None,
+    Mbarrier,
+    NamedBarrier,
+    Warp,
+    ClusterBarrier,
+    Wgmma,
+    Registers
+  };
+  Kind kind = Kind::None;
+  int a = 0; ///< address, id, groups allowed or registers
+  int b = 0; ///< parity or count
+  const char *op = "";
+};
+
+/// One CUDA thread.
+struct Fiber {
+  FiberContext context;
+  Cluster *cluster = nullptr;
+  Block *block = nullptr;
+  int thread = 0;
+  bool done = false;
+  Wait wait;
+  int result = 0;            ///< of the last warp collective
+  int registers = 0;         ///< as setmaxnreg left it
+  uint64_t clusterPhase = 0; ///< of its last cluster_arrive
+  bool clusterArrived = false;
+};
+
+enum class WarpOp : uint8_t { Sync, Elect, Shuffle, StoreMatrix };
+
+/// Lanes that have come to the warp's current collective.
+struct Warp {
+  uint32_t lanes = 0;
+  WarpOp op = WarpOp::Sync;
+  const char *name = "";
+  int values[32];
+  int matrix[32][4];
+  int sources[32];
+  WaitList waiters;
+};
+
+struct NamedBarrier {
+  int arrived = 0;
+  int expected = 0;
+  WaitList waiters;
+};
+
+/// One block of the running cluster.
+struct Block {
+  int index = 0; ///< %ctaid.x
+  int rank = 0;  ///< in the cluster
+  int live = 0;
+  int loadsInFlight = 0;
+  int freeRegisters = 0; ///< given back by setmaxnreg.dec
+  SharedMemory shared;
+  std::vector<Warp> warps;
+  std::vector<Warpgroup> warpgroups;
+  std::array<NamedBarrier, 16> barriers;
+  WaitList registerWaiters;
+};
+
+/// What all workers of one launch share.
+struct LaunchState {
+  const EmulatorOptions *options = nullptr;
+  const EmulatedLaunch *launch = nullptr;
+  void (*entry)(const DeviceTable *, void **) = nullptr;
+  std::chrono::steady_clock::time_point deadline;
+  std::atomic<bool> stop = false;
+  std::atomic<uint32_t> nextCluster = 0;
+  std::atomic<int64_t> steps = 0;
+  std::atomic<int64_t> tmaLoads = 0;
+  std::atomic<int64_t> tmaBytes = 0;
+  std::atomic<int64_t> wgmmas = 0;
+  std::mutex mutex;
+  Error error; ///< of the first worker that stopped; guarded by `mutex`
+
+  void report(Error failure);
+};
+
+class Cluster {
+public:
+  explicit Cluster(LaunchState &launch) : launch(launch) {}
+
+  /// Runs the blocks of cluster `index` to their ends. False when the launch has been stopped.
+  bool run(uint32_t index);
+
+  /// The thread that is running on this host thread.
+  static Fiber &self();
+
+  // Services of the wrappers; all are called on the fiber of the executing thread.
+  [[noreturn]] void fail(const char *op, std::string what);
+  int warpCollective(Fiber &f, WarpOp op, const char *name, int value, int source,
+                     const int *matrix = nullptr);
+  void barrier(Fiber &f, int id, int threads, bool wait);
+  void clusterArrive(Fiber &f);
+  void clusterWait(Fiber &f);
+  void setRegisters(Fiber &f, int registers, bool grow);
+  Mbarrier &barrierAt(Block &block, int address, const char *op);
+  void arrive(Mbarrier &barrier, const char *op);
+  void waitBarrier(Fiber &f, int address, int parity);
+  void load(Fiber &f, int dst, const TensorMap &map, const int *coordinates, int rank, int barrier,
+            int ctaMask, const char *op);
+  void wgmma(Fiber &f, float *registers, const WgmmaShape &shape);
+  void wgmmaCommit(Fiber &f);
+  void wgmmaWait(Fiber &f, int groups);
+  /// Checks an access of `bytes` bytes at p + offset and returns the host address.
+  void *global(const void *p, long long offset, int bytes, bool write, const char *op);
+  /// The range that holds `p`, or that `p` ends; null when there is none.
+  const MemoryRange *rangeOf(const void *p) const;
+  Block &peer(int rank) { return *blocks[rank]; }
+  int size() const { return static_cast<int>(launch.launch->cluster); }
+  Fiber &fiberOf(const Block &block, int thread) {
+    return fibers[static_cast<size_t>(block.rank) * threads + thread];
+  }
+  /// Lets others run now and then, so that a loop over memory cannot go on for ever unseen.
+  void tick(Fiber &f);
+
+  LaunchState &launch;
+
+private:
+  friend std::string describeDeadlock(Cluster &cluster);
+  struct Event {
+    uint64_t due = 0;
+    uint64_t order = 0;
+    enum class Kind : uint8_t { Load, Wgmma } kind = Kind::Load;
+    uint32_t item = 0; ///< index into `loads`; or rank · 64 + warpgroup
+    bool operator<(const Event &other) const {
+      return due != other.due ? due > other.due : order > other.order;
+    }
+  };
+  struct PendingLoad {
+    PackedMap map;
+    std::array<int, 5> coordinates;
+    int dst;
+    int barrier;
+    int rank; ///< block it is delivered to
+    Block *issuer;
+    int thread;
+    const char *op;
+  };
+
+  static void fiberEntry();
+  bool reset(uint32_t index);
+  void suspend(Fiber &f, WaitList &list, Wait wait);
+  void wake(WaitList &list);
+  void finish(Fiber &f);
+  void completePhaseIfDone(Mbarrier &barrier);
+  void releaseClusterBarrierIfDone();
+  void schedule(Event::Kind kind, uint32_t item, int latency);
+  bool deliver(const Event &event);
+  bool deliverLoad(const PendingLoad &load);
+  bool stopWith(std::string message, std::vector<std::string> notes = {});
+  Fiber *nextReady();
+
+  int threads = 0; ///< of a block
+  FiberContext scheduler;
+  StackPool stacks;
+  std::vector<std::unique_ptr<Block>> blocks;
+  std::deque<Fiber> fibers;
+  std::deque<Fiber *> ready;
+  std::vector<Event> events; ///< a heap, soonest first
+  std::vector<PendingLoad> loads;
+  std::vector<uint32_t> freeLoads;
+  uint64_t clock = 0; ///< counts resumptions; jumps ahead when nobody can run
+  uint64_t eventOrder = 0;
+  int64_t steps = 0;
+  int live = 0;
+  uint32_t ticks = 0;
+  uint64_t clusterPhase = 0;
+  int clusterArrived = 0;
+  WaitList clusterWaiters;
+  std::minstd_rand random;
+};
+
+/// Who waits for what in a cluster that cannot go on: one line for each set of threads that wait
+/// alike.
+std::string describeDeadlock(Cluster &cluster);
+
+/// The functions the compiled kernels call.
+extern const DeviceTable deviceTable;
+
+} // namespace moejit::emulated

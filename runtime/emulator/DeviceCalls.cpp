@@ -1,0 +1,181 @@
+// The table of functions behind the wrappers of Device.h, each on the fiber of the executing
+// thread.
+#include "runtime/emulator/Cluster.h"
+#include "runtime/emulator/Numerics.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstring>
+
+namespace moejit::emulated {
+namespace {
+
+Fiber &self() { return Cluster::self(); }
+
+int threadIndex() { return self().thread; }
+int blockIndex() { return self().block->index; }
+int gridSize() { return static_cast<int>(self().cluster->launch.launch->blocks); }
+int clusterRank() { return self().block->rank; }
+int sharedBase() { return SharedMemory::base; }
+
+int shuffle(int value, int lane) {
+  Fiber &f = self();
+  return f.cluster->warpCollective(f, WarpOp::Shuffle, "shfl_idx", value, lane);
+}
+int elect() {
+  Fiber &f = self();
+  return f.cluster->warpCollective(f, WarpOp::Elect, "elect_one", 0, 0);
+}
+void syncWarp() {
+  Fiber &f = self();
+  f.cluster->warpCollective(f, WarpOp::Sync, "syncwarp", 0, 0);
+}
+
+void barSync(int id, int threads) { self().cluster->barrier(self(), id, threads, true); }
+void barArrive(int id, int threads) { self().cluster->barrier(self(), id, threads, false); }
+void clusterArrive() { self().cluster->clusterArrive(self()); }
+void clusterWait() { self().cluster->clusterWait(self()); }
+void setRegisters(int registers, int grow) {
+  self().cluster->setRegisters(self(), registers, grow != 0);
+}
+
+void mbarrierInit(int address, int count) {
+  Fiber &f = self();
+  SharedMemory &shared = f.block->shared;
+  if (address % 8)
+    f.cluster->fail("mbarrier_init",
+                    fmt::format("address {} is not 8-byte aligned", SharedMemory::place(address)));
+  if (!shared.findBarrier(address)) {
+    if (std::string message = shared.refuseWrite(address, 8); !message.empty())
+      f.cluster->fail("mbarrier_init", std::move(message));
+  }
+  if (count < 1 || count > (1 << 20) - 1)
+    f.cluster->fail("mbarrier_init", fmt::format("count {} is not 1 to 2^20 - 1", count));
+  Mbarrier &barrier = shared.initBarrier(address, f.thread);
+  barrier.count = barrier.pending = count;
+}
+
+void mbarrierExpectTx(int address, int bytes) {
+  Fiber &f = self();
+  Mbarrier &barrier = f.cluster->barrierAt(*f.block, address, "mbarrier_expect_tx");
+  if (bytes < 0 || barrier.txBytes + bytes > (1 << 20) - 1)
+    f.cluster->fail("mbarrier_expect_tx",
+                    fmt::format("{} bytes on top of {} pending ones: the limit is 2^20 - 1", bytes,
+                                barrier.txBytes));
+  barrier.txBytes += bytes;
+  f.cluster->arrive(barrier, "mbarrier_expect_tx");
+}
+
+void mbarrierArrive(int address) {
+  Fiber &f = self();
+  f.cluster->arrive(f.cluster->barrierAt(*f.block, address, "mbarrier_arrive"), "mbarrier_arrive");
+}
+
+void mbarrierArriveCluster(int address, int rank) {
+  constexpr const char *op = "mbarrier_arrive_cluster";
+  Fiber &f = self();
+  if (rank < 0 || rank >= f.cluster->size())
+    f.cluster->fail(op, fmt::format("rank {} in a cluster of {}", rank, f.cluster->size()));
+  Block &block = f.cluster->peer(rank);
+  if (block.live == 0)
+    f.cluster->fail(op, fmt::format("block {} of the cluster has already ended", rank));
+  Mbarrier &barrier = f.cluster->barrierAt(block, address, op);
+  if (&block != f.block && !block.shared.isInitFenced(barrier))
+    f.cluster->fail(op,
+                    fmt::format("the mbarrier at {} was initialised, but no fence_mbarrier_init "
+                                "has followed",
+                                SharedMemory::place(address)));
+  f.cluster->arrive(barrier, op);
+}
+
+void mbarrierWait(int address, int parity) { self().cluster->waitBarrier(self(), address, parity); }
+void fenceMbarrierInit() { self().block->shared.fenceInit(self().thread); }
+void fenceProxyAsync() { self().block->shared.fenceProxy(self().thread); }
+
+void prefetchTensorMap(const TensorMap *map) {
+  if (unpackTensorMap(*map).magic != PackedMap::expectedMagic)
+    self().cluster->fail("prefetch_tensormap", "the tensor map was not made by the emulator");
+}
+
+void tmaLoad(int dst, const TensorMap *map, const int *coordinates, int rank, int barrier,
+             int ctaMask, const char *op) {
+  Fiber &f = self();
+  f.cluster->load(f, dst, *map, coordinates, rank, barrier, ctaMask, op);
+}
+
+void wgmmaFence() {
+  Fiber &f = self();
+  f.block->warpgroups[f.thread / Warpgroup::threads].fence(f.thread % Warpgroup::threads);
+}
+void wgmmaCommit() { self().cluster->wgmmaCommit(self()); }
+void wgmmaWait(int groups) { self().cluster->wgmmaWait(self(), groups); }
+void wgmma(float *registers, int n, int types, unsigned long long a, unsigned long long b,
+           int accumulate) {
+  self().cluster->wgmma(self(), registers, {a, b, n, types, accumulate != 0});
+}
+
+void loadShared(int address, int *to, int words, const char *op) {
+  Fiber &f = self();
+  SharedMemory &shared = f.block->shared;
+  const int bytes = 4 * words;
+  if (address % bytes)
+    f.cluster->fail(op,
+                    fmt::format("{} is not {}-byte aligned", SharedMemory::place(address), bytes));
+  if (std::string message = shared.refuseRead(address, bytes); !message.empty())
+    f.cluster->fail(op, std::move(message));
+  std::memcpy(to, shared.at(address), bytes);
+  f.cluster->tick(f);
+}
+
+void storeShared(int address, const int *from, int words, const char *op) {
+  Fiber &f = self();
+  SharedMemory &shared = f.block->shared;
+  const int bytes = 4 * words;
+  if (address % bytes)
+    f.cluster->fail(op,
+                    fmt::format("{} is not {}-byte aligned", SharedMemory::place(address), bytes));
+  if (std::string message = shared.refuseWrite(address, bytes); !message.empty())
+    f.cluster->fail(op, std::move(message));
+  shared.store(address, from, bytes, f.thread);
+}
+
+void storeMatrix(int address, const int *registers) {
+  Fiber &f = self();
+  f.cluster->warpCollective(f, WarpOp::StoreMatrix, "stmatrix_x4", address, 0, registers);
+}
+
+void loadGlobal(const void *p, long long offset, void *to, int bytes, const char *op) {
+  Fiber &f = self();
+  std::memcpy(to, f.cluster->global(p, offset, bytes, false, op), bytes);
+  f.cluster->tick(f);
+}
+
+void storeGlobal(void *p, long long offset, const void *from, int bytes, const char *op) {
+  std::memcpy(self().cluster->global(p, offset, bytes, true, op), from, bytes);
+}
+
+int atomicAddGlobal(void *p, long long offset, int value) {
+  Fiber &f = self();
+  int *address = static_cast<int *>(f.cluster->global(p, offset, 4, true, "atom_add_global_i32"));
+  const int old = std::atomic_ref<int>(*address).fetch_add(value, std::memory_order_relaxed);
+  f.cluster->tick(f);
+  return old;
+}
+
+int convertBf16x2(float low, float high) {
+  return static_cast<int>(roundToBf16(low) | static_cast<uint32_t>(roundToBf16(high)) << 16);
+}
+int convertF16x2(float low, float high) {
+  return static_cast<int>(roundToF16(low) | static_cast<uint32_t>(roundToF16(high)) << 16);
+}
+
+} // namespace
+
+const DeviceTable deviceTable = {
+#define MOEJIT_DEVICE_FUNCTION(result, name, parameters) name,
+    MOEJIT_DEVICE_FUNCTIONS(MOEJIT_DEVICE_FUNCTION)
+#undef MOEJIT_DEVICE_FUNCTION
+};
+
+} // namespace moejit::emulated

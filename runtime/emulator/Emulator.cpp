@@ -1,0 +1,204 @@
+// The emulator's door: compiling, checking a launch, and spreading its clusters over host threads.
+#include "runtime/emulator/Emulator.h"
+
+#include "runtime/emulator/Build.h"
+#include "runtime/emulator/Cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <thread>
+
+namespace moejit {
+
+using namespace emulated;
+
+namespace {
+
+class HostEmulator final : public Emulator {
+public:
+  HostEmulator(EmulatorOptions options, HostCompiler compiler)
+      : settings(std::move(options)), compiler(std::move(compiler)) {}
+
+  Result<EmulatorReport> launch(const Artifact &artifact, const GemmArguments &arguments) override;
+  Result<std::shared_ptr<const EmulatedModule>> load(const std::string &source,
+                                                     const std::string &entry) override;
+  Result<EmulatorReport> run(const EmulatedModule &module, const EmulatedLaunch &launch) override;
+  const EmulatorOptions &options() const override { return settings; }
+
+private:
+  const EmulatorOptions settings;
+  const HostCompiler compiler;
+  std::mutex mutex;
+  std::map<std::string, std::shared_ptr<const EmulatedModule>> modules; ///< guarded by `mutex`
+};
+
+Error refusal(std::string message) { return {ErrorCode::InvalidArgument, std::move(message)}; }
+
+Result<void> checkLaunch(const EmulatedModule &module, const EmulatedLaunch &launch,
+                         const EmulatorOptions &options) {
+  if (launch.threads < 32 || launch.threads > 1024 || launch.threads % 32)
+    return refusal(
+        fmt::format("{} threads are not a multiple of 32 from 32 to 1024", launch.threads));
+  if (launch.cluster < 1 || launch.cluster > 16 || launch.blocks < 1 ||
+      launch.blocks % launch.cluster)
+    return refusal(fmt::format("{} blocks in clusters of {}", launch.blocks, launch.cluster));
+  if (launch.sharedBytes < 0 || launch.sharedBytes > options.sharedBytesLimit)
+    return refusal(fmt::format("{} bytes of shared memory; a block may have {}", launch.sharedBytes,
+                               options.sharedBytesLimit));
+  size_t parameters = 0;
+  while (module.parameterBytes(static_cast<int>(parameters)) > 0)
+    ++parameters;
+  if (parameters != launch.arguments.size())
+    return refusal(fmt::format("the kernel has {} parameters, the launch {} arguments", parameters,
+                               launch.arguments.size()));
+  return {};
+}
+
+Result<std::shared_ptr<const EmulatedModule>> HostEmulator::load(const std::string &source,
+                                                                 const std::string &entry) {
+  Result<std::string> path = buildUnit(compiler, settings.workFolder, source);
+  if (!path)
+    return path.error();
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<const EmulatedModule> &known = modules[*path + ' ' + entry];
+  if (known)
+    return known;
+  Result<std::shared_ptr<const EmulatedModule>> loaded = loadUnit(*path, entry);
+  if (loaded)
+    known = *loaded;
+  return loaded;
+}
+
+Result<EmulatorReport> HostEmulator::run(const EmulatedModule &module,
+                                         const EmulatedLaunch &launch) {
+  if (Result<void> checked = checkLaunch(module, launch, settings); !checked)
+    return checked.error();
+  const auto begin = std::chrono::steady_clock::now();
+  LaunchState state;
+  state.options = &settings;
+  state.launch = &launch;
+  state.entry = module.entry;
+  state.deadline =
+      begin + std::chrono::microseconds(static_cast<int64_t>(settings.maxSeconds * 1e6));
+  const uint32_t clusters = launch.blocks / launch.cluster;
+  const auto work = [&] {
+    Cluster cluster(state);
+    while (!state.stop) {
+      const uint32_t index = state.nextCluster.fetch_add(1);
+      if (index >= clusters || !cluster.run(index))
+        return;
+    }
+  };
+  const unsigned wanted =
+      settings.threads ? settings.threads : std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::thread> workers;
+  for (unsigned i = 1; i < std::min<unsigned>(wanted, clusters); ++i)
+    workers.emplace_back(work);
+  work();
+  for (std::thread &worker : workers)
+    worker.join();
+  if (state.stop)
+    return std::move(state.error);
+  EmulatorReport report;
+  report.blocks = launch.blocks;
+  report.steps = state.steps;
+  report.tmaLoads = state.tmaLoads;
+  report.tmaBytes = state.tmaBytes;
+  report.wgmmas = state.wgmmas;
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return report;
+}
+
+/// The host memory of every operand the kernel is given.
+std::vector<MemoryRange> operandRanges(const Artifact &artifact, const GemmArguments &arguments) {
+  std::vector<MemoryRange> ranges;
+  const auto add = [&](Operand operand) {
+    const char *name = operandName(operand);
+    if (std::any_of(ranges.begin(), ranges.end(),
+                    [&](const MemoryRange &range) { return range.name == name; }))
+      return;
+    const TensorArgument tensor = tensorOf(arguments, operand);
+    const OperandLayout layout = operandLayout(artifact.spec, operand, arguments.rows);
+    int64_t bytes = 0;
+    if (operand == Operand::Workspace)
+      bytes = static_cast<int64_t>(arguments.workspaceBytes);
+    else if (layout.rows > 0)
+      bytes = ((layout.rows - 1) * rowStrideElements(artifact.spec, arguments, operand) +
+               layout.columns) *
+              layout.elementBytes;
+    // The extent of the expert map is the caller's secret; its values are checked, not its bounds.
+    if (operand == Operand::ExpertMap)
+      bytes = int64_t(1) << 30;
+    ranges.push_back(
+        {name, tensor.data, bytes, operand == Operand::Y || operand == Operand::Workspace});
+  };
+  for (const TensorMapRecipe &recipe : artifact.launch.tensorMaps)
+    add(recipe.operand);
+  for (const KernelParameter &parameter : artifact.launch.parameters)
+    if (parameter.kind == KernelParameter::Kind::Pointer)
+      add(parameter.operand);
+  return ranges;
+}
+
+Result<EmulatorReport> HostEmulator::launch(const Artifact &artifact,
+                                            const GemmArguments &arguments) {
+  Result<LaunchPlan> plan = prepareLaunch(artifact, arguments, settings.smCount);
+  if (!plan)
+    return plan.error();
+  if (plan->blocks == 0)
+    return EmulatorReport{};
+  Result<std::shared_ptr<const EmulatedModule>> module =
+      load(artifact.source, artifact.launch.entry);
+  if (!module)
+    return module.error();
+  std::vector<TensorMap> maps;
+  for (const TensorMapValues &values : plan->tensorMaps) {
+    Result<TensorMap> map = packTensorMap(values);
+    if (!map)
+      return map.error();
+    maps.push_back(*map);
+  }
+  EmulatedLaunch launch;
+  launch.blocks = plan->blocks;
+  launch.threads = plan->threads;
+  launch.cluster = plan->cluster;
+  launch.sharedBytes = plan->sharedBytes;
+  for (LaunchParameter &parameter : plan->parameters) {
+    const bool isMap = parameter.kind == KernelParameter::Kind::TensorMap;
+    const int wanted = isMap ? 128 : parameter.kind == KernelParameter::Kind::Rows ? 4 : 8;
+    const int index = static_cast<int>(launch.arguments.size());
+    if (const int bytes = (*module)->parameterBytes(index); bytes != wanted)
+      return Error{ErrorCode::Internal,
+                   fmt::format("parameter {} of the kernel has {} bytes, the launch "
+                               "data says {}",
+                               index, bytes, wanted)};
+    launch.arguments.push_back(isMap ? static_cast<void *>(&maps[parameter.tensorMap])
+                                     : static_cast<void *>(&parameter.value));
+  }
+  launch.ranges = operandRanges(artifact, arguments);
+  if (plan->workspaceBytes > 0)
+    std::memset(plan->workspace, 0, plan->workspaceBytes);
+  return run(**module, launch);
+}
+
+} // namespace
+
+Result<std::unique_ptr<Emulator>> Emulator::create(EmulatorOptions options) {
+  if (options.workFolder.empty())
+    return refusal("the emulator needs a work folder");
+  std::error_code code;
+  std::filesystem::create_directories(options.workFolder, code);
+  if (code)
+    return Error{ErrorCode::IoError,
+                 fmt::format("cannot make {}: {}", options.workFolder, code.message())};
+  Result<HostCompiler> compiler = findCompiler(options.compiler, options.workFolder);
+  if (!compiler)
+    return compiler.error();
+  return std::unique_ptr<Emulator>(std::make_unique<HostEmulator>(std::move(options), *compiler));
+}
+
+} // namespace moejit

@@ -1,0 +1,95 @@
+// The CPU emulator of printed kernels: compiles a CUDA C++ translation unit for the host and runs
+// it, every CUDA thread a fiber, with the checks docs/emulator.md lists. For development: it turns
+// text into host code and runs it.
+#pragma once
+
+#include "runtime/Arguments.h"
+#include "runtime/Artifact.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace moejit {
+
+struct EmulatorOptions {
+  std::string compiler;   ///< C++ compiler; empty: the first of c++, g++, clang++ that runs
+  std::string workFolder; ///< compiled units are kept here; required, made when absent
+  unsigned threads = 0;   ///< host threads for independent clusters; 0: one for each CPU
+  int64_t smCount = 4;    ///< SMs of the emulated device: bounds the grid of launch()
+  int64_t sharedBytesLimit = 232448; ///< dynamic shared memory a block may have
+  size_t stackBytes = 128 << 10;     ///< of one emulated thread
+  int loadLatency = 16;              ///< thread switches from a TMA load to its delivery
+  int wgmmaLatency = 8; ///< thread switches from a whole group's commit to its completion
+  uint64_t seed =
+      0; ///< 0: round robin; else threads run in an order, and loads take times, drawn from it
+  bool strictOperands =
+      true; ///< unwritten operand bytes of a wgmma are an error; false: they count as NaN
+  int64_t maxSteps = 0;    ///< thread switches of one cluster before it is stopped; 0: no limit
+  double maxSeconds = 120; ///< of one launch; 0: no limit
+};
+
+/// What a launch did.
+struct EmulatorReport {
+  int64_t blocks = 0;
+  int64_t steps = 0; ///< thread switches
+  int64_t tmaLoads = 0;
+  int64_t tmaBytes = 0;
+  int64_t wgmmas = 0; ///< instructions, counted once for a warpgroup
+  double seconds = 0;
+};
+
+/// Global memory a kernel may touch. Pointers it gets must lie in one of these; an access is
+/// checked against the range its pointer lies in.
+struct MemoryRange {
+  std::string name; ///< for messages
+  const void *base = nullptr;
+  int64_t bytes = 0;
+  bool writable = false;
+};
+
+/// A launch below the level of artifacts.
+struct EmulatedLaunch {
+  uint32_t blocks = 1;   ///< a multiple of `cluster`
+  uint32_t threads = 32; ///< a multiple of 32, at most 1024
+  uint32_t cluster = 1;
+  int64_t sharedBytes = 0;
+  std::vector<void *> arguments; ///< address of each parameter's value, in order
+  std::vector<MemoryRange> ranges;
+};
+
+/// A compiled and loaded translation unit.
+class EmulatedModule;
+
+/// Thread-safe; launches may run at the same time.
+class Emulator {
+public:
+  /// Finds the compiler. Errors: InvalidArgument without a work folder, Unavailable without a
+  /// compiler.
+  static Result<std::unique_ptr<Emulator>> create(EmulatorOptions options);
+  virtual ~Emulator() = default;
+
+  /// Runs `artifact` (its source) with `arguments` whose pointers are host memory: prepareLaunch,
+  /// the workspace zeroed, then run(). Every operand's memory is bounded by the spec. Errors: those
+  /// of prepareLaunch, load and run.
+  virtual Result<EmulatorReport> launch(const Artifact &artifact,
+                                        const GemmArguments &arguments) = 0;
+
+  /// Compiles `source` (unless the work folder has it) and loads kernel `entry` of it. Errors:
+  /// CompileError with the compiler's log, IoError.
+  virtual Result<std::shared_ptr<const EmulatedModule>> load(const std::string &source,
+                                                             const std::string &entry) = 0;
+  Result<std::shared_ptr<const EmulatedModule>> load(const std::string &source) {
+    return load(source, "moejit_kernel");
+  }
+  /// Runs `module`. Errors: InvalidArgument for a launch the hardware would refuse; Internal for
+  /// whatever the kernel does wrong, naming block, thread, wrapper and place; also a deadlock or a
+  /// limit.
+  virtual Result<EmulatorReport> run(const EmulatedModule &module,
+                                     const EmulatedLaunch &launch) = 0;
+
+  virtual const EmulatorOptions &options() const = 0;
+};
+
+} // namespace moejit

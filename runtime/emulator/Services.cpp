@@ -1,0 +1,189 @@
+// What the wrappers of Device.h ask of the cluster: collectives, barriers, wgmma, checked global
+// memory.
+#include "runtime/emulator/Cluster.h"
+
+#include <fmt/format.h>
+
+namespace moejit::emulated {
+
+int Cluster::warpCollective(Fiber &f, WarpOp op, const char *name, int value, int source,
+                            const int *matrix) {
+  Warp &warp = f.block->warps[f.thread / 32];
+  const int lane = f.thread % 32;
+  if (warp.lanes == 0) {
+    warp.op = op;
+    warp.name = name;
+  } else if (warp.op != op) {
+    fail(name, fmt::format("other lanes of the warp are at {}", warp.name));
+  }
+  warp.lanes |= 1u << lane;
+  warp.values[lane] = value;
+  warp.sources[lane] = source;
+  if (matrix)
+    for (int i = 0; i < 4; ++i)
+      warp.matrix[lane][i] = matrix[i];
+  if (warp.lanes != ~0u) {
+    suspend(f, warp.waiters, {Wait::Kind::Warp, 0, 0, name});
+    return f.result;
+  }
+  warp.lanes = 0;
+  const int first = f.thread - lane;
+  for (int l = 0; l < 32; ++l) {
+    int result = 0;
+    if (op == WarpOp::Elect)
+      result = l == 0;
+    else if (op == WarpOp::Shuffle)
+      result = warp.values[warp.sources[l] & 31];
+    fiberOf(*f.block, first + l).result = result;
+  }
+  if (op == WarpOp::StoreMatrix) {
+    // Lane 8 i + r names row r of matrix i; lane l holds its elements 2 (l % 4) and + 1 of row l
+    // / 4.
+    SharedMemory &shared = f.block->shared;
+    for (int i = 0; i < 4; ++i)
+      for (int r = 0; r < 8; ++r) {
+        const int address = warp.values[8 * i + r];
+        if (address % 16)
+          fail(name, fmt::format("address {} of lane {} is not 16-byte aligned",
+                                 SharedMemory::place(address), 8 * i + r));
+        if (std::string message = shared.refuseWrite(address, 16); !message.empty())
+          fail(name, fmt::format("address of lane {}: {}", 8 * i + r, message));
+        for (int l = 0; l < 4; ++l)
+          shared.store(address + 4 * l, &warp.matrix[4 * r + l][i], 4, first + 4 * r + l);
+      }
+  }
+  wake(warp.waiters);
+  return f.result;
+}
+
+void Cluster::barrier(Fiber &f, int id, int count, bool wait) {
+  const char *op = wait ? "bar_sync" : "bar_arrive";
+  if (id < 0 || id > 15 || count < 32 || count % 32 || count > threads)
+    fail(op, fmt::format("barrier {} of {} threads in a block of {}", id, count, threads));
+  NamedBarrier &barrier = f.block->barriers[id];
+  if (barrier.arrived > 0 && barrier.expected != count)
+    fail(op, fmt::format("barrier {} with {} threads, while others use it with {}", id, count,
+                         barrier.expected));
+  barrier.expected = count;
+  if (++barrier.arrived == count) {
+    barrier.arrived = 0;
+    wake(barrier.waiters);
+  } else if (wait) {
+    suspend(f, barrier.waiters, {Wait::Kind::NamedBarrier, id, count, op});
+  }
+}
+
+void Cluster::clusterArrive(Fiber &f) {
+  if (f.clusterArrived)
+    fail("cluster_arrive", "the thread has arrived already and not waited since");
+  f.clusterArrived = true;
+  f.clusterPhase = clusterPhase;
+  ++clusterArrived;
+  releaseClusterBarrierIfDone();
+}
+
+void Cluster::clusterWait(Fiber &f) {
+  if (!f.clusterArrived)
+    fail("cluster_wait", "no cluster_arrive came before");
+  while (clusterPhase == f.clusterPhase)
+    suspend(f, clusterWaiters, {Wait::Kind::ClusterBarrier, 0, 0, "cluster_wait"});
+  f.clusterArrived = false;
+}
+
+void Cluster::setRegisters(Fiber &f, int registers, bool grow) {
+  const char *op = grow ? "setmaxnreg_inc" : "setmaxnreg_dec";
+  if (registers < 24 || registers > 256 || registers % 8)
+    fail(op, fmt::format("{} registers are not a multiple of 8 from 24 to 256", registers));
+  if (grow ? registers < f.registers : registers > f.registers)
+    fail(op, fmt::format("to {} registers from {}", registers, f.registers));
+  const int more = registers - f.registers;
+  while (grow && f.block->freeRegisters < more)
+    suspend(f, f.block->registerWaiters, {Wait::Kind::Registers, more, registers, op});
+  f.block->freeRegisters -= more;
+  f.registers = registers;
+  if (!grow)
+    wake(f.block->registerWaiters);
+}
+
+Mbarrier &Cluster::barrierAt(Block &block, int address, const char *op) {
+  if (address % 8)
+    fail(op,
+         fmt::format("mbarrier address {} is not 8-byte aligned", SharedMemory::place(address)));
+  Mbarrier *barrier = block.shared.findBarrier(address);
+  if (!barrier)
+    fail(op, fmt::format("no mbarrier has been initialised at {} of block {}",
+                         SharedMemory::place(address), block.index));
+  return *barrier;
+}
+
+void Cluster::arrive(Mbarrier &barrier, const char *op) {
+  if (barrier.pending == 0)
+    fail(op, fmt::format("more than {} arrivals in phase {} of the mbarrier at {}", barrier.count,
+                         barrier.phase, SharedMemory::place(barrier.address)));
+  --barrier.pending;
+  completePhaseIfDone(barrier);
+}
+
+void Cluster::waitBarrier(Fiber &f, int address, int parity) {
+  Mbarrier &barrier = barrierAt(*f.block, address, "mbarrier_wait");
+  if (parity != 0 && parity != 1)
+    fail("mbarrier_wait", fmt::format("parity {} is not 0 or 1", parity));
+  while (static_cast<int>(barrier.phase & 1) == parity)
+    suspend(f, barrier.waiters, {Wait::Kind::Mbarrier, address, parity, "mbarrier_wait"});
+}
+
+void Cluster::wgmma(Fiber &f, float *registers, const WgmmaShape &shape) {
+  static constexpr const char *types[] = {"e4m3_e4m3", "e5m2_e4m3", "e4m3_e5m2", "e5m2_e5m2"};
+  Warpgroup &warpgroup = f.block->warpgroups[f.thread / Warpgroup::threads];
+  std::string message = warpgroup.issue(f.thread % Warpgroup::threads, registers, shape,
+                                        f.block->shared, launch.options->strictOperands);
+  if (!message.empty())
+    fail(fmt::format("wgmma_m64n{}k32_{}", shape.n, types[shape.types]).c_str(),
+         std::move(message));
+  if (f.thread % Warpgroup::threads == 0)
+    launch.wgmmas.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Cluster::wgmmaWait(Fiber &f, int groups) {
+  Warpgroup &warpgroup = f.block->warpgroups[f.thread / Warpgroup::threads];
+  const int thread = f.thread % Warpgroup::threads;
+  const uint64_t needed = warpgroup.groupsNeeded(thread, groups);
+  while (warpgroup.groupsComplete() < needed)
+    suspend(f, warpgroup.waiters,
+            {Wait::Kind::Wgmma, groups, static_cast<int>(needed), "wgmma_wait"});
+  warpgroup.deliver(thread, needed);
+}
+
+const MemoryRange *Cluster::rangeOf(const void *p) const {
+  const MemoryRange *touching = nullptr;
+  const char *address = static_cast<const char *>(p);
+  for (const MemoryRange &range : launch.launch->ranges) {
+    const char *base = static_cast<const char *>(range.base);
+    if (address >= base && address < base + range.bytes)
+      return &range;
+    if (address == base + range.bytes && (address == base || !touching))
+      touching = &range;
+  }
+  return touching;
+}
+
+void *Cluster::global(const void *p, long long offset, int bytes, bool write, const char *op) {
+  const MemoryRange *range = rangeOf(p);
+  if (!range)
+    fail(op, fmt::format("pointer {} belongs to no operand of the launch", p));
+  const char *base = static_cast<const char *>(range->base);
+  const char *address = static_cast<const char *>(p) + offset;
+  const long long position = static_cast<const char *>(p) - base + offset;
+  if (position < 0 || position + bytes > range->bytes)
+    fail(op, fmt::format("{} bytes at offset {} of {}, which has {} bytes", bytes, position,
+                         range->name, range->bytes));
+  if (write && !range->writable)
+    fail(op, fmt::format("{} bytes at offset {} of {}, which the kernel may only read", bytes,
+                         position, range->name));
+  if (bytes > 1 && reinterpret_cast<uintptr_t>(address) % static_cast<uintptr_t>(bytes))
+    fail(op, fmt::format("{} bytes at offset {} of {}: the address is not a multiple of {}", bytes,
+                         position, range->name, bytes));
+  return const_cast<char *>(address);
+}
+
+} // namespace moejit::emulated

@@ -1,0 +1,127 @@
+// Bytes, byte states and mbarriers of one block's shared memory.
+#include "runtime/emulator/SharedMemory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace moejit::emulated {
+
+void SharedMemory::reset(int bytes, int threads) {
+  // 0xcb everywhere: as fp8, bf16 or f32 it is a large, recognisable number, never a plausible
+  // zero.
+  data.assign(bytes, 0xcb);
+  state.assign(bytes, 0);
+  writers.assign(bytes / 4 + 1, {});
+  barrierIndex.assign(bytes / 8 + 1, -1);
+  barriers.clear();
+  proxyFences.assign(threads, 0);
+  initFences.assign(threads, 0);
+  operandReads.clear();
+}
+
+std::string SharedMemory::place(int address) {
+  if (address < base)
+    return fmt::format("[shared_base - {:#x}]", static_cast<int64_t>(base) - address);
+  return fmt::format("[shared_base + {:#x}]", address - base);
+}
+
+std::string SharedMemory::outside(int address, int bytes) const {
+  if (contains(address, bytes))
+    return {};
+  return fmt::format("{} bytes at {} are outside the block's {} bytes of shared memory", bytes,
+                     place(address), data.size());
+}
+
+std::string SharedMemory::operandConflict(int address, int bytes) const {
+  for (const OperandRead &read : operandReads)
+    if (address < read.high && read.low < address + bytes)
+      return fmt::format("{} bytes at {} overwrite an operand {}..{} that a wgmma of warpgroup {} "
+                         "(group {}) still reads: wgmma_wait must come first",
+                         bytes, place(address), place(read.low), place(read.high), read.warpgroup,
+                         read.group);
+  return {};
+}
+
+std::string SharedMemory::refuseRead(int address, int bytes) const {
+  if (std::string message = outside(address, bytes); !message.empty())
+    return message;
+  for (int i = 0; i < bytes; ++i) {
+    const uint8_t s = state[address - base + i];
+    if (s & inFlight)
+      return fmt::format("reads {}, which a TMA load in flight is going to write: its mbarrier has "
+                         "not been waited for",
+                         place(address + i));
+    if (s & barrier)
+      return fmt::format("reads {}, which belongs to an mbarrier", place(address + i));
+    if (!(s & written))
+      return fmt::format("reads {}, which nothing has written", place(address + i));
+  }
+  return {};
+}
+
+std::string SharedMemory::refuseWrite(int address, int bytes) const {
+  if (std::string message = outside(address, bytes); !message.empty())
+    return message;
+  for (int i = 0; i < bytes; ++i) {
+    const uint8_t s = state[address - base + i];
+    if (s & inFlight)
+      return fmt::format("writes {}, which a TMA load in flight is going to write",
+                         place(address + i));
+    if (s & barrier)
+      return fmt::format("writes {}, which belongs to an mbarrier", place(address + i));
+  }
+  return operandConflict(address, bytes);
+}
+
+std::string SharedMemory::refuseAsyncWrite(int address, int bytes) const {
+  if (std::string message = outside(address, bytes); !message.empty())
+    return message;
+  const uint8_t *s = stateAt(address);
+  uint8_t all = 0;
+  for (int i = 0; i < bytes; ++i)
+    all |= s[i];
+  for (int i = 0; i < bytes && all & (inFlight | barrier); ++i)
+    if (s[i] & (inFlight | barrier))
+      return s[i] & barrier
+                 ? fmt::format("writes {}, which belongs to an mbarrier", place(address + i))
+                 : fmt::format("writes {}, which another TMA load in flight is going to write",
+                               place(address + i));
+  return operandConflict(address, bytes);
+}
+
+void SharedMemory::store(int address, const void *from, int bytes, int thread) {
+  std::memcpy(at(address), from, bytes);
+  std::memset(stateAt(address), written | generic, bytes);
+  for (int i = 0; i < bytes; i += 4)
+    writers[(address + i - base) / 4] = {proxyFences[thread], static_cast<uint16_t>(thread)};
+}
+
+void SharedMemory::setState(int address, int bytes, uint8_t value) {
+  std::memset(stateAt(address), value, bytes);
+}
+
+Mbarrier &SharedMemory::initBarrier(int address, int thread) {
+  int32_t &index = barrierIndex[(address - base) / 8];
+  if (index < 0) {
+    index = static_cast<int32_t>(barriers.size());
+    barriers.emplace_back();
+  }
+  setState(address, 8, barrier);
+  Mbarrier &b = barriers[index];
+  b = {};
+  b.address = address;
+  b.initThread = thread;
+  b.initFence = initFences[thread] + proxyFences[thread];
+  return b;
+}
+
+Mbarrier *SharedMemory::findBarrier(int address) {
+  if (address % 8 != 0 || !contains(address, 8))
+    return nullptr;
+  const int32_t index = barrierIndex[(address - base) / 8];
+  return index < 0 ? nullptr : &barriers[index];
+}
+
+} // namespace moejit::emulated

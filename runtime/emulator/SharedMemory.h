@@ -1,0 +1,113 @@
+// Owns the shared memory of one emulated block: its bytes, what is known about each byte, and its
+// mbarriers. Reports misuse as text; who did it is added by the caller.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace moejit::emulated {
+
+struct Fiber;
+
+/// Fibers that wait for one thing, in order of arrival.
+using WaitList = std::vector<Fiber *>;
+
+/// An mbarrier object (PTX ISA, mbarrier): the phase completes when no arrival and no byte is
+/// pending.
+struct Mbarrier {
+  int address = 0;
+  int count = 0;
+  int pending = 0;
+  int64_t txBytes =
+      0; ///< expected minus delivered; negative while bytes land before their expect_tx
+  uint32_t phase = 0; ///< its parity is what waits name
+  int initThread = 0;
+  uint32_t initFence = 0; ///< fences its initialising thread had executed at mbarrier_init
+  WaitList waiters;
+};
+
+class SharedMemory {
+public:
+  /// Shared addresses of a block start here, as they do on sm_90 (1 KiB is the system's).
+  static constexpr int base = 1024;
+
+  /// What is known about a byte.
+  enum State : uint8_t {
+    written = 1,  ///< it has a defined value
+    generic = 2,  ///< its last writer was an ordinary store (see `WriterMark`)
+    inFlight = 4, ///< a TMA load is going to write it
+    barrier = 8,  ///< it belongs to an mbarrier
+  };
+  /// Who stored a word last, and how many proxy fences that thread had executed before.
+  struct WriterMark {
+    uint32_t fences = 0;
+    uint16_t thread = 0;
+  };
+  /// Bytes [low, high) that warpgroup `warpgroup` reads until its wgmma group `group` is complete.
+  struct OperandRead {
+    int low = 0;
+    int high = 0;
+    int warpgroup = 0;
+    uint64_t group = 0;
+  };
+
+  /// Makes `bytes` bytes for a block of `threads` threads, all unwritten, and forgets every
+  /// barrier.
+  void reset(int bytes, int threads);
+  int bytes() const { return static_cast<int>(data.size()); }
+
+  bool contains(int address, int64_t bytes) const {
+    return address >= base && address + bytes <= base + static_cast<int64_t>(data.size());
+  }
+  uint8_t *at(int address) { return data.data() + (address - base); }
+  const uint8_t *at(int address) const { return data.data() + (address - base); }
+  uint8_t *stateAt(int address) { return state.data() + (address - base); }
+  const uint8_t *stateAt(int address) const { return state.data() + (address - base); }
+
+  /// What forbids an ordinary access of `bytes` bytes at `address`; empty when nothing does.
+  std::string refuseRead(int address, int bytes) const;
+  std::string refuseWrite(int address, int bytes) const;
+  /// What forbids a TMA load to write there.
+  std::string refuseAsyncWrite(int address, int bytes) const;
+  /// `[shared_base + 0x1200]`.
+  static std::string place(int address);
+
+  /// Stores bytes for thread `thread` through the generic proxy.
+  void store(int address, const void *from, int bytes, int thread);
+  /// `thread` executes fence.proxy.async or fence.mbarrier_init.
+  void fenceProxy(int thread) { ++proxyFences[thread]; }
+  void fenceInit(int thread) { ++initFences[thread]; }
+  /// Whether the thread that stored the word at `address` has executed a proxy fence since.
+  bool isFenced(int address) const {
+    const WriterMark mark = writers[(address - base) / 4];
+    return mark.fences < proxyFences[mark.thread];
+  }
+  /// Whether the thread that initialised `barrier` has made that visible to the async proxy and to
+  /// the cluster.
+  bool isInitFenced(const Mbarrier &barrier) const {
+    return barrier.initFence < initFences[barrier.initThread] + proxyFences[barrier.initThread];
+  }
+  void setState(int address, int bytes, uint8_t value);
+
+  Mbarrier &initBarrier(int address, int thread);
+  /// The barrier at `address`, or null.
+  Mbarrier *findBarrier(int address);
+
+  std::vector<OperandRead> operandReads;
+
+private:
+  std::string outside(int address, int bytes) const;
+  std::string operandConflict(int address, int bytes) const;
+
+  std::vector<uint8_t> data;
+  std::vector<uint8_t> state;
+  std::vector<WriterMark> writers;
+  std::vector<uint32_t> proxyFences; ///< executed so far, one for each thread
+  std::vector<uint32_t> initFences;
+  std::vector<int32_t> barrierIndex; ///< one for each 8 bytes; -1: none
+  std::deque<Mbarrier> barriers;
+};
+
+} // namespace moejit::emulated

@@ -1,0 +1,58 @@
+// Tensor maps of the emulator and the boxes a TMA load copies with them.
+#pragma once
+
+#include "runtime/TensorMap.h"
+#include "runtime/emulator/DeviceTable.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace moejit::emulated {
+
+class SharedMemory;
+
+/// What the 128 bytes of an emulated TensorMap hold.
+struct PackedMap {
+  uint32_t magic = 0;
+  uint8_t rank = 0;
+  uint8_t elementBytes = 0;
+  uint8_t swizzle = 0;
+  uint8_t operand = 0;
+  uint64_t address = 0;
+  std::array<uint64_t, 5> extents = {};
+  std::array<uint64_t, 4> strideBytes = {};
+  std::array<uint16_t, 5> box = {};
+
+  static constexpr uint32_t expectedMagic = 0x704d6d54;
+  /// Bytes of one box, out-of-bounds elements included: what complete_tx counts.
+  int boxBytes() const;
+  /// Bytes from the first to past the last element of the tensor.
+  uint64_t tensorBytes() const;
+};
+
+/// Packs `values` as the emulator's stand-in for cuTensorMapEncodeTiled. Refuses what the driver
+/// would: see resolveTensorMap; also a swizzled box whose inner extent is not the swizzle span.
+/// Errors: InvalidArgument.
+Result<TensorMap> packTensorMap(const TensorMapValues &values);
+/// The contents of `map`; `magic` tells whether packTensorMap made it.
+PackedMap unpackTensorMap(const TensorMap &map);
+
+/// What forbids a load with `map` at `coordinates` to `dst`, in the hardware's rules: rank,
+/// 128-byte aligned destination, 16-byte aligned start address after coordinates. Empty when
+/// nothing does.
+std::string refuseBox(const PackedMap &map, const int *coordinates, int rank, int dst);
+
+/// Copies one box to `dst`, swizzled by address bits, zeros where it is out of bounds, and marks it
+/// written.
+void copyBox(const PackedMap &map, const std::array<int, 5> &coordinates, SharedMemory &shared,
+             int dst);
+
+/// The address of byte `address` of an unswizzled image under a swizzle of span 32, 64 or 128 (else
+/// itself): the 16-byte chunk number is xored with the number of the 128-byte line.
+constexpr int swizzled(int address, int span) {
+  const int mask = span == 128 ? 7 : span == 64 ? 3 : span == 32 ? 1 : 0;
+  return address ^ (((address >> 7) & mask) << 4);
+}
+
+} // namespace moejit::emulated
