@@ -191,7 +191,12 @@ TEST_CASE("batched and masked rows") {
 
   problem.spec.dispatch = Dispatch::Masked;
   problem.spec.maxRows = 2;
+  problem.spec.xScales.granule = {one, one, whole}; // [E, Mmax, K]
+  problem.xScales = {10, 100, 1000, 10000};
   problem.counts = {1, 7};
+  CHECK(reference(problem).reference == std::vector<double>{10, 0, 2000, 20000});
+  problem.spec.xScales.granule = {whole, whole, whole};
+  problem.xScales = {1};
   CHECK(reference(problem).reference == std::vector<double>{1, 0, 2, 2});
   problem.counts = {-3, 0};
   CHECK(reference(problem).reference == std::vector<double>{0, 0, 0, 0});
@@ -280,6 +285,34 @@ TEST_CASE("a sampled reference is part of the full one") {
     for (size_t c = 0; c < 40; ++c)
       REQUIRE(part.reference[r * 40 + c] == full.reference[r * 512 + selection.columns[c]]);
   CHECK(Selection::sampled(problem).columns.size() == 512); // all of it is affordable
+}
+
+TEST_CASE("the oracle and the runtime agree on how many scales a layout has") {
+  struct Case {
+    std::vector<Granule> granule;
+    int64_t parts;
+    std::vector<int64_t> phase;
+    ScaleOrder order;
+  };
+  const Granule g128 = Granule::of(128);
+  for (const Case &c : {Case{{whole, whole, whole}, 1, {}, ScaleOrder::RowMajor},
+                        Case{{one, whole, whole}, 1, {}, ScaleOrder::RowMajor},
+                        Case{{one, whole, whole}, 2, {}, ScaleOrder::RowMajor},
+                        Case{{one, one, whole}, 1, {}, ScaleOrder::RowMajor},
+                        Case{{one, g128, g128}, 1, {}, ScaleOrder::RowMajor},
+                        Case{{one, g128, g128}, 2, {}, ScaleOrder::MnMajor},
+                        Case{{one, g128, g128}, 2, {0, 64, 32}, ScaleOrder::RowMajor}}) {
+    Spec spec = makeSpec(5, 328, 432, {one, g128}, c.granule);
+    spec.wScales.parts = c.parts;
+    spec.wScales.phase = c.phase;
+    spec.wScales.order = c.order;
+    int64_t size = 1;
+    for (int64_t extent : scaleShape(spec.wScales, {5, 328, 432}, 5))
+      size *= extent;
+    CHECK(ScaleGeometry::ofW(spec).logicalSize() == size);
+    CHECK(ScaleGeometry::ofX(spec, 77).logicalSize() == 77 * 4);
+    CHECK(scaleShape(spec.xScales, {77, 432}, 5) == std::vector<int64_t>{77, 4});
+  }
 }
 
 TEST_CASE("no rows, and rows without owners") {

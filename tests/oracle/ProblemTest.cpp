@@ -142,11 +142,16 @@ TEST_CASE("other dispatch forms get their own routing") {
 
   spec.dispatch = Dispatch::Masked;
   spec.maxRows = 5;
+  spec.xScales.granule = {one, one, g128};
   HostProblem masked = makeProblem(spec, 20, Routing::fromCounts({3, 0, 4, 9}), 1);
   CHECK(masked.counts == std::vector<int32_t>{3, 0, 4, 5});
 
+  CHECK(masked.xScaleStride == 8); // 5 rows, aligned to 16 bytes
+  CHECK(masked.xScales.size() == 4 * 3 * 8);
+
   spec.dispatch = Dispatch::Eager;
   spec.numExperts = 1;
+  spec.xScales.granule = {one, g128};
   CHECK(rowOwners(makeProblem(spec, 4, Routing::uniform(), 1)) == std::vector<int32_t>(4, 0));
 }
 

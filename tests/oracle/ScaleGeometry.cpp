@@ -48,6 +48,8 @@ ScaleAxis ScaleAxis::make(Granule granule, int64_t extent, int64_t phase, int64_
 }
 
 int64_t ScaleAxis::index(int64_t coordinate) const {
+  if (period)
+    coordinate %= period;
   if (parts == 1)
     return granule ? (coordinate + phase) / granule : 0;
   int64_t part = interleaved ? coordinate % parts : coordinate / partExtent;
@@ -58,13 +60,19 @@ int64_t ScaleAxis::index(int64_t coordinate) const {
 
 ScaleGeometry ScaleGeometry::ofX(const Spec &spec, int64_t rows, int64_t stride) {
   const ScaleLayout &layout = spec.xScales;
-  assert(layout.granule.size() == 2);
+  size_t first = layout.granule.size() - 2; // index of the row entry
+  assert(layout.granule.size() == (spec.dispatch == Dispatch::Masked ? 3 : 2));
   ScaleGeometry geometry;
-  if (layout.granule[0].kind == Granule::Kind::Expert)
+  if (first == 1) {
+    geometry.expert = ScaleAxis::make(layout.granule[0], spec.numExperts, phaseOf(layout, 0));
+    geometry.mn = ScaleAxis::make(layout.granule[1], spec.maxRows, phaseOf(layout, 1));
+    geometry.mn.period = spec.maxRows;
+  } else if (layout.granule[0].kind == Granule::Kind::Expert) {
     geometry.expert = ScaleAxis::make(Granule::of(1), spec.numExperts);
-  else
+  } else {
     geometry.mn = ScaleAxis::make(layout.granule[0], rows, phaseOf(layout, 0));
-  geometry.k = ScaleAxis::make(layout.granule[1], spec.k, phaseOf(layout, 1));
+  }
+  geometry.k = ScaleAxis::make(layout.granule[first + 1], spec.k, phaseOf(layout, first + 1));
   setStrides(geometry, layout, stride);
   return geometry;
 }

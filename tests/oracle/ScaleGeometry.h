@@ -16,7 +16,9 @@ struct ScaleAxis {
   int64_t parts = 1;
   int64_t partExtent = 0; ///< data elements of one part
   bool interleaved = false;
-  int64_t count = 1; ///< extent of the scale tensor on this axis
+  int64_t count = 1;  ///< extent of the scale tensor on this axis
+  int64_t period = 0; ///< coordinates are counted flat and repeat after this many (rows of masked
+                      ///< x); 0: they do not
 
   static ScaleAxis make(Granule granule, int64_t extent, int64_t phase = 0, int64_t parts = 1,
                         bool interleaved = false);
