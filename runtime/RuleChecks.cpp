@@ -35,10 +35,14 @@ void checkMultiple(RuleSubject subject, const char *name, int64_t value, int64_t
                    Report &report) {
   if (value > 0 && value % factor == 0)
     return;
-  int64_t next = value <= 0 ? factor : value - value % factor + factor;
+  std::vector<std::string> notes;
+  if (value <= maxExtent) {
+    int64_t next = value <= 0 ? factor : value - value % factor + factor;
+    notes.push_back(fmt::format("the next legal value is {}: pad {} with zeros", next, name));
+  }
   report.add(subject,
              fmt::format("{} is {}, expected a positive multiple of {}", name, value, factor),
-             {fmt::format("the next legal value is {}: pad {} with zeros", next, name)});
+             std::move(notes));
 }
 
 } // namespace
@@ -80,9 +84,13 @@ void stepAlongK(const Spec &spec, const Target &, Report &report) {
   if (x < 0 || w < 0)
     return;
   int64_t difference = 0;
-  if (x > 0 && w > 0)
-    difference = phaseAt(spec.xScales, spec.xScales.granule.size() - 1) -
-                 phaseAt(spec.wScales, spec.wScales.granule.size() - 1);
+  if (x > 0 && w > 0) {
+    int64_t xPhase = phaseAt(spec.xScales, spec.xScales.granule.size() - 1);
+    int64_t wPhase = phaseAt(spec.wScales, spec.wScales.granule.size() - 1);
+    if (xPhase < 0 || wPhase < 0)
+      return; // phases have a rule of their own
+    difference = xPhase - wPhase;
+  }
   int64_t step = std::gcd(std::gcd(x, w), difference);
   if (step % 32 == 0)
     return;
@@ -277,17 +285,18 @@ void parts(const Spec &spec, const Target &, Report &report) {
                fmt::format("x has {} parts, expected 1: parts divide N", spec.xScales.parts),
                {"leave parts away on x"});
   const ScaleLayout &layout = spec.wScales;
-  if (layout.parts < 1)
+  if (layout.parts < 1 || layout.parts > maxExtent)
     return report.add(RuleSubject::W,
-                      fmt::format("w has {} parts, expected 1 or more", layout.parts));
+                      fmt::format("w has {} parts, expected 1 to {}", layout.parts, maxExtent));
   if (layout.interleaved && layout.parts == 1)
     report.add(RuleSubject::W, "w is interleaved with one part, expected 2 parts or more",
                {"parts = 2, interleaved is gate and up in alternate rows"});
-  if (spec.n > 0 && spec.n % layout.parts != 0)
-    report.add(
-        RuleSubject::W,
-        fmt::format("N is {}, expected a multiple of the {} parts of w", spec.n, layout.parts),
-        {fmt::format("the next legal value is {}", spec.n - spec.n % layout.parts + layout.parts)});
+  if (spec.n < 1 || spec.n > maxExtent || spec.n % layout.parts == 0)
+    return;
+  int64_t factor = std::lcm<int64_t>(layout.parts, 8);
+  report.add(RuleSubject::W,
+             fmt::format("N is {}, expected a multiple of the {} parts of w", spec.n, layout.parts),
+             {fmt::format("the next legal value is {}", spec.n - spec.n % factor + factor)});
 }
 
 void maskedRows(const Spec &spec, const Target &, Report &report) {

@@ -80,7 +80,14 @@ int64_t scalesAlong(int64_t extent, const Granule &granule, int64_t phase, int64
   }
   if (granule.extent < 1)
     return 0;
-  return extent < 0 ? -1 : ceilDiv(extent + phase, granule.extent);
+  if (extent < 0)
+    return -1;
+  // Unsigned, so that no extents overflow; a phase outside the granule is refused by rule MJ017,
+  // and counts as 0.
+  bool isInside = phase >= 0 && phase < granule.extent;
+  uint64_t covered = static_cast<uint64_t>(extent) + static_cast<uint64_t>(isInside ? phase : 0);
+  uint64_t size = static_cast<uint64_t>(granule.extent);
+  return static_cast<int64_t>(covered / size + (covered % size != 0));
 }
 
 } // namespace
@@ -167,7 +174,7 @@ std::vector<int64_t> scaleShape(const ScaleLayout &layout, const std::vector<int
     return {};
   std::vector<int64_t> shape(rank);
   for (size_t i = 0; i < rank; ++i) {
-    int64_t parts = i + 2 == rank ? std::max<int64_t>(layout.parts, 1) : 1;
+    int64_t parts = i + 2 == rank ? std::clamp<int64_t>(layout.parts, 1, int64_t(1) << 20) : 1;
     int64_t extent = dataShape[i] < 0 ? -1 : ceilDiv(dataShape[i], parts);
     int64_t phase = i < layout.phase.size() ? layout.phase[i] : 0;
     int64_t scales = scalesAlong(extent, layout.granule[i], phase, numExperts);
