@@ -128,7 +128,7 @@ MOEJIT_WRAPPER void cluster_arrive() { MOEJIT_DEVICE->clusterArrive(); }
 MOEJIT_WRAPPER void cluster_wait() { MOEJIT_DEVICE->clusterWait(); }
 template <int R> MOEJIT_WRAPPER void setmaxnreg_inc() { MOEJIT_DEVICE->setRegisters(R, 1); }
 template <int R> MOEJIT_WRAPPER void setmaxnreg_dec() { MOEJIT_DEVICE->setRegisters(R, 0); }
-template <int N> MOEJIT_WRAPPER void regs_pin(float (&regs)[N]) {
+template <typename T, int N> MOEJIT_WRAPPER void regs_pin(T (&regs)[N]) {
   asm volatile("" : : "r"(&regs[0]) : "memory");
 }
 
