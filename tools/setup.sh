@@ -109,7 +109,7 @@ configure() {
   # Programs in build/ find the library by their run path; nothing is exported. It has to be the old DT_RPATH, which
   # also counts for libraries that libraries open: libnvrtc opens libnvrtc-builtins by name.
   folder=$(nvrtc_folder) && [ -n "$folder" ] &&
-    options+=("-DCMAKE_BUILD_RPATH=$folder" -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags)
+    options+=("-DCMAKE_BUILD_RPATH=$folder" "-DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags")
   # A CMakeCache.txt from another place (a copied tree) would be refused.
   if [ -e "$build/CMakeCache.txt" ] && ! grep -qx "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$build/CMakeCache.txt"; then
     rm -rf "$build/CMakeCache.txt" "$build/CMakeFiles"
