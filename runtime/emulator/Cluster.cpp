@@ -59,7 +59,6 @@ bool Cluster::reset(uint32_t index) {
     block.index = static_cast<int>(index * l.cluster + rank);
     block.rank = static_cast<int>(rank);
     block.live = threads;
-    block.loadsInFlight = 0;
     block.freeRegisters = 0;
     block.shared.reset(static_cast<int>(l.sharedBytes), threads);
     block.warps.resize(threads / 32);
@@ -179,9 +178,11 @@ void Cluster::finish(Fiber &f) {
          "the thread ends with a wgmma in flight: wgmma_commit and wgmma_wait<0> must come first");
   f.done = true;
   --live;
-  if (--block.live == 0 && block.loadsInFlight > 0)
-    fail("exit", fmt::format("the block ends with {} TMA loads into its shared memory in flight",
-                             block.loadsInFlight));
+  if (--block.live == 0 && block.shared.unobservedLoads() > 0)
+    fail("exit",
+         fmt::format("the block ends, and nobody has waited for {} TMA loads into its shared "
+                     "memory",
+                     block.shared.unobservedLoads()));
   releaseClusterBarrierIfDone();
 }
 
@@ -211,12 +212,12 @@ bool Cluster::deliverLoad(const PendingLoad &load) {
     return stopWith(fmt::format("block {} thread {}: {}: at delivery to block {}: {}",
                                 load.issuer->index, load.thread, load.op, block.index, what));
   };
-  --block.loadsInFlight;
   Mbarrier *barrier = block.shared.findBarrier(load.barrier);
   if (!barrier)
     return refuse(fmt::format("no mbarrier at {}", SharedMemory::place(load.barrier)));
   copyBox(load.map, load.coordinates, block.shared, load.dst);
   barrier->txBytes -= load.map.boxBytes();
+  barrier->landed.push_back({load.dst, load.map.boxBytes()});
   completePhaseIfDone(*barrier);
   return true;
 }
@@ -225,6 +226,8 @@ void Cluster::completePhaseIfDone(Mbarrier &barrier) {
   if (barrier.pending != 0 || barrier.txBytes != 0)
     return;
   ++barrier.phase;
+  barrier.complete.insert(barrier.complete.end(), barrier.landed.begin(), barrier.landed.end());
+  barrier.landed.clear();
   barrier.pending = barrier.count;
   wake(barrier.waiters);
 }
@@ -268,10 +271,7 @@ void Cluster::load(Fiber &f, int dst, const TensorMap &packed, const int *coordi
       fail(op, fmt::format(
                    "the mbarrier at {} was initialised, but no fence_mbarrier_init has followed",
                    SharedMemory::place(barrierAddress)));
-    uint8_t *state = block.shared.stateAt(dst);
-    for (int i = 0; i < bytes; ++i)
-      state[i] |= SharedMemory::inFlight;
-    ++block.loadsInFlight;
+    block.shared.startLoad(dst, bytes);
     uint32_t item;
     if (freeLoads.empty()) {
       item = static_cast<uint32_t>(loads.size());

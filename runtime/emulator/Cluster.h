@@ -76,7 +76,6 @@ struct Block {
   int index = 0; ///< %ctaid.x
   int rank = 0;  ///< in the cluster
   int live = 0;
-  int loadsInFlight = 0;
   int freeRegisters = 0; ///< given back by setmaxnreg.dec
   SharedMemory shared;
   std::vector<Warp> warps;

@@ -130,6 +130,7 @@ void Cluster::waitBarrier(Fiber &f, int address, int parity) {
     fail("mbarrier_wait", fmt::format("parity {} is not 0 or 1", parity));
   while (static_cast<int>(barrier.phase & 1) == parity)
     suspend(f, barrier.waiters, {Wait::Kind::Mbarrier, address, parity, "mbarrier_wait"});
+  f.block->shared.observe(barrier);
 }
 
 void Cluster::wgmma(Fiber &f, float *registers, const WgmmaShape &shape) {

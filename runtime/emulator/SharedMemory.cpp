@@ -8,6 +8,8 @@
 
 namespace moejit::emulated {
 
+const char *const loadingText = "a TMA load whose mbarrier no thread of the block has waited for";
+
 void SharedMemory::reset(int bytes, int threads) {
   // 0xcb everywhere: as fp8, bf16 or f32 it is a large, recognisable number, never a plausible
   // zero.
@@ -18,6 +20,7 @@ void SharedMemory::reset(int bytes, int threads) {
   barriers.clear();
   proxyFences.assign(threads, 0);
   initFences.assign(threads, 0);
+  loads = 0;
   operandReads.clear();
 }
 
@@ -49,10 +52,8 @@ std::string SharedMemory::refuseRead(int address, int bytes) const {
     return message;
   for (int i = 0; i < bytes; ++i) {
     const uint8_t s = state[address - base + i];
-    if (s & inFlight)
-      return fmt::format("reads {}, which a TMA load in flight is going to write: its mbarrier has "
-                         "not been waited for",
-                         place(address + i));
+    if (s & loading)
+      return fmt::format("reads {}, the destination of {}", place(address + i), loadingText);
     if (s & barrier)
       return fmt::format("reads {}, which belongs to an mbarrier", place(address + i));
     if (!(s & written))
@@ -66,9 +67,8 @@ std::string SharedMemory::refuseWrite(int address, int bytes) const {
     return message;
   for (int i = 0; i < bytes; ++i) {
     const uint8_t s = state[address - base + i];
-    if (s & inFlight)
-      return fmt::format("writes {}, which a TMA load in flight is going to write",
-                         place(address + i));
+    if (s & loading)
+      return fmt::format("writes {}, the destination of {}", place(address + i), loadingText);
     if (s & barrier)
       return fmt::format("writes {}, which belongs to an mbarrier", place(address + i));
   }
@@ -82,12 +82,11 @@ std::string SharedMemory::refuseAsyncWrite(int address, int bytes) const {
   uint8_t all = 0;
   for (int i = 0; i < bytes; ++i)
     all |= s[i];
-  for (int i = 0; i < bytes && all & (inFlight | barrier); ++i)
-    if (s[i] & (inFlight | barrier))
+  for (int i = 0; i < bytes && all & (loading | barrier); ++i)
+    if (s[i] & (loading | barrier))
       return s[i] & barrier
                  ? fmt::format("writes {}, which belongs to an mbarrier", place(address + i))
-                 : fmt::format("writes {}, which another TMA load in flight is going to write",
-                               place(address + i));
+                 : fmt::format("writes {}, the destination of {}", place(address + i), loadingText);
   return operandConflict(address, bytes);
 }
 
@@ -115,6 +114,20 @@ Mbarrier &SharedMemory::initBarrier(int address, int thread) {
   b.initThread = thread;
   b.initFence = initFences[thread] + proxyFences[thread];
   return b;
+}
+
+void SharedMemory::startLoad(int address, int bytes) {
+  uint8_t *s = stateAt(address);
+  for (int i = 0; i < bytes; ++i)
+    s[i] |= loading;
+  ++loads;
+}
+
+void SharedMemory::observe(Mbarrier &barrier) {
+  for (const LandedBox &box : barrier.complete)
+    setState(box.address, box.bytes, written);
+  loads -= static_cast<int>(barrier.complete.size());
+  barrier.complete.clear();
 }
 
 Mbarrier *SharedMemory::findBarrier(int address) {

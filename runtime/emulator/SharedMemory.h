@@ -11,8 +11,17 @@ namespace moejit::emulated {
 
 struct Fiber;
 
+/// What messages say of State::loading.
+extern const char *const loadingText;
+
 /// Fibers that wait for one thing, in order of arrival.
 using WaitList = std::vector<Fiber *>;
+
+/// Bytes a TMA load has delivered.
+struct LandedBox {
+  int address = 0;
+  int bytes = 0;
+};
 
 /// An mbarrier object (PTX ISA, mbarrier): the phase completes when no arrival and no byte is
 /// pending.
@@ -24,7 +33,9 @@ struct Mbarrier {
       0; ///< expected minus delivered; negative while bytes land before their expect_tx
   uint32_t phase = 0; ///< its parity is what waits name
   int initThread = 0;
-  uint32_t initFence = 0; ///< fences its initialising thread had executed at mbarrier_init
+  std::vector<LandedBox> landed;   ///< boxes delivered in the current phase
+  std::vector<LandedBox> complete; ///< boxes of complete phases that no thread has waited for
+  uint32_t initFence = 0;          ///< fences its initialising thread had executed at mbarrier_init
   WaitList waiters;
 };
 
@@ -35,10 +46,11 @@ public:
 
   /// What is known about a byte.
   enum State : uint8_t {
-    written = 1,  ///< it has a defined value
-    generic = 2,  ///< its last writer was an ordinary store (see `WriterMark`)
-    inFlight = 4, ///< a TMA load is going to write it
-    barrier = 8,  ///< it belongs to an mbarrier
+    written = 1, ///< it has a defined value
+    generic = 2, ///< its last writer was an ordinary store (see `WriterMark`)
+    loading =
+        4, ///< destination of a TMA load until a thread of the block has waited for its mbarrier
+    barrier = 8, ///< it belongs to an mbarrier
   };
   /// Who stored a word last, and how many proxy fences that thread had executed before.
   struct WriterMark {
@@ -92,6 +104,12 @@ public:
   void setState(int address, int bytes, uint8_t value);
 
   Mbarrier &initBarrier(int address, int thread);
+  /// A thread has waited for `barrier`: the boxes of its complete phases may be used from now on.
+  void observe(Mbarrier &barrier);
+  /// A TMA load of `bytes` bytes to `address` is on its way.
+  void startLoad(int address, int bytes);
+  /// TMA loads nobody has waited for.
+  int unobservedLoads() const { return loads; }
   /// The barrier at `address`, or null.
   Mbarrier *findBarrier(int address);
 
@@ -106,6 +124,7 @@ private:
   std::vector<WriterMark> writers;
   std::vector<uint32_t> proxyFences; ///< executed so far, one for each thread
   std::vector<uint32_t> initFences;
+  int loads = 0;
   std::vector<int32_t> barrierIndex; ///< one for each 8 bytes; -1: none
   std::deque<Mbarrier> barriers;
 };

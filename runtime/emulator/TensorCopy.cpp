@@ -140,7 +140,6 @@ void copyBox(const PackedMap &map, const std::array<int, 5> &coordinates, Shared
     for (int c = 0; c < inner; c += 16)
       std::memcpy(shared.at(swizzled(rowAddress + c, span)), row + c, 16);
   }
-  shared.setState(dst, rows * inner, SharedMemory::written);
 }
 
 } // namespace moejit::emulated

@@ -43,8 +43,8 @@ PackedMap unpackTensorMap(const TensorMap &map);
 /// nothing does.
 std::string refuseBox(const PackedMap &map, const int *coordinates, int rank, int dst);
 
-/// Copies one box to `dst`, swizzled by address bits, zeros where it is out of bounds, and marks it
-/// written.
+/// Copies one box to `dst`, swizzled by address bits, zeros where it is out of bounds. Byte states
+/// stay as they are.
 void copyBox(const PackedMap &map, const std::array<int, 5> &coordinates, SharedMemory &shared,
              int dst);
 

@@ -180,9 +180,8 @@ std::string Warpgroup::decode(const SharedMemory &shared, uint64_t bits, int row
                              SharedMemory::place(address + k), what);
         };
         const uint8_t s = states[k];
-        if (s & SharedMemory::inFlight)
-          return complain("is being written by a TMA load in flight: its mbarrier has not been "
-                          "waited for");
+        if (s & SharedMemory::loading)
+          return complain("is the destination of") + ' ' + loadingText;
         if (s & SharedMemory::barrier)
           return complain("belongs to an mbarrier");
         if (!(s & SharedMemory::written)) {

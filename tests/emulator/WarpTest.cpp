@@ -1,0 +1,165 @@
+// Collectives and barriers that work: shuffles, election, named barriers, stmatrix, atomics,
+// clusters, multicast.
+#include "tests/emulator/Harness.h"
+
+#include <doctest/doctest.h>
+
+#include <numeric>
+
+using namespace moejit;
+using namespace moejit::test;
+
+namespace {
+
+void mustRun(TestLaunch &launch, const std::string &source, uint64_t seed = 0) {
+  EmulatorOptions options = testOptions();
+  options.seed = seed;
+  Result<EmulatorReport> report = launch.run(source, options);
+  REQUIRE_MESSAGE(report, report.error().text());
+}
+
+} // namespace
+
+TEST_CASE("shuffles read the named lane and one lane is elected") {
+  Buffer y("y", 64 * 8, true);
+  TestLaunch launch(1, 64, 0);
+  launch.pointer(y);
+  mustRun(launch, kernelSource("void *y", R"(
+  const int thread = thread_index();
+  st_global_b32(y, thread * 8, shfl_idx(thread * 3, thread + 5));
+  st_global_b32(y, thread * 8 + 4, elect_one() ? 1 : 0);
+)"));
+  for (int t = 0; t < 64; ++t) {
+    CHECK(y.as<int>()[2 * t] == (t / 32 * 32 + (t + 5) % 32) * 3); // the lane counts modulo 32
+    CHECK(y.as<int>()[2 * t + 1] == (t % 32 == 0));
+  }
+}
+
+// Ping-pong by two barriers: bar_arrive of one side releases bar_sync of the other, in turn.
+TEST_CASE("named barriers order two warps") {
+  Buffer y("y", 4, true);
+  const std::string source = kernelSource("void *y", R"(
+  const int warp = thread_index() / 32;
+  const int cell = shared_base();
+  if (thread_index() == 0) st_shared_i32(cell, 1);
+  if (warp == 1) bar_arrive(1, 64);
+  for (int i = 0; i < 10; ++i) {
+    bar_sync(1 + warp, 64);
+    const int value = ld_shared_i32(cell);
+    syncwarp();
+    if (thread_index() % 32 == 0) st_shared_i32(cell, warp ? value * 2 : value + 1);
+    syncwarp();
+    if (!(warp == 1 && i == 9)) bar_arrive(2 - warp, 64);
+  }
+  if (thread_index() == 32) st_global_b32(y, 0, ld_shared_i32(cell));
+)");
+  int expected = 1;
+  for (int i = 0; i < 10; ++i)
+    expected = (expected + 1) * 2;
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    TestLaunch launch(1, 64, 16);
+    launch.pointer(y);
+    mustRun(launch, source, seed);
+    CHECK(*y.as<int>() == expected);
+  }
+}
+
+// Matrix i, row r, columns 2c and 2c + 1 come from register i of lane 4r + c.
+TEST_CASE("stmatrix spreads registers over rows") {
+  Buffer y("y", 32 * 16, true);
+  TestLaunch launch(1, 32, 1024);
+  launch.pointer(y);
+  mustRun(launch, kernelSource("void *y", R"(
+  const int lane = thread_index();
+  int r[4];
+  for (int i = 0; i < 4; ++i)
+    r[i] = (i << 8 | lane << 1) | (i << 8 | lane << 1 | 1) << 16;
+  stmatrix_x4(shared_base() + (31 - lane) * 32, r[0], r[1], r[2], r[3]);
+  syncwarp();
+  int v[4];
+  ld_shared_v4(shared_base() + (31 - lane) * 32, v);
+  st_global_v4(y, lane * 16, v);
+)"));
+  for (int i = 0; i < 4; ++i)
+    for (int row = 0; row < 8; ++row)
+      for (int column = 0; column < 8; ++column)
+        CHECK(y.as<uint16_t>()[(8 * i + row) * 8 + column] ==
+              (i << 8 | (4 * row + column / 2) << 1 | column % 2));
+}
+
+TEST_CASE("an atomic queue hands every number out once, over blocks on several host threads") {
+  constexpr int tiles = 1000;
+  Buffer queue("queue", 4, true), y("y", tiles * 4, true);
+  *queue.as<int>() = 0;
+  std::fill_n(y.as<int>(), tiles, 0);
+  TestLaunch launch(8, 32, 16);
+  launch.pointer(queue).pointer(y);
+  EmulatorOptions options = testOptions();
+  options.threads = 4;
+  Result<EmulatorReport> report = launch.run(kernelSource("void *queue, void *y", R"(
+  while (true) {
+    int tile = 0;
+    if (thread_index() == 0) tile = atom_add_global_i32(queue, 0, 1);
+    tile = shfl_idx(tile, 0);
+    if (tile >= 1000) break;
+    if (thread_index() == 7) atom_add_global_i32(y, tile * 4, block_index() + 1);
+  }
+)"),
+                                             options);
+  REQUIRE_MESSAGE(report, report.error().text());
+  CHECK(report->blocks == 8);
+  CHECK(*queue.as<int>() == tiles + 8);
+  for (int i = 0; i < tiles; ++i)
+    CHECK_MESSAGE((y.as<int>()[i] >= 1 && y.as<int>()[i] <= 8), i);
+}
+
+// Each block of a cluster of two loads half of a tile for both; each waits for the whole tile on
+// its own barrier, and frees the other's half remotely before the second round.
+TEST_CASE("multicast loads reach every block of the mask") {
+  Buffer x("x", 32 * 128, false), y("y", 2 * 2 * 2 * 16 * 128, true);
+  std::iota(x.data(), x.data() + x.bytes(), uint8_t(3));
+  for (int i = 0; i < 32 * 128; ++i)
+    x.data()[i] = static_cast<uint8_t>(i * 5 + i / 128);
+  const std::string source = kernelSource("const __grid_constant__ TensorMap map, void *y", R"(
+  const int base = shared_base();
+  const int full = base + 2048;
+  const int empty = base + 2056;
+  const int rank = cluster_rank();
+  const int thread = thread_index();
+  if (thread == 0) {
+    mbarrier_init(full, 1);
+    mbarrier_init(empty, 2);
+    fence_mbarrier_init();
+  }
+  cluster_arrive();
+  cluster_wait();
+  for (int round = 0; round < 2; ++round) {
+    if (thread == 0) {
+      mbarrier_wait(empty, (round & 1) ^ 1);
+      mbarrier_expect_tx(full, 2048);
+      tma_load_2d_multicast(base + rank * 1024, map, 0, round * 16 + rank * 8, full, 3);
+    }
+    mbarrier_wait(full, round & 1);
+    for (int i = thread * 4; i < 2048; i += 128)
+      st_global_b32(y, ((block_index() * 2 + round) * 2048) + i, ld_shared_i32(base + i));
+    syncwarp();
+    if (thread < 2) mbarrier_arrive_cluster(empty, thread);
+  }
+  cluster_arrive();
+  cluster_wait();
+)");
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    CAPTURE(seed);
+    std::fill_n(y.data(), y.bytes(), 0);
+    TestLaunch launch(4, 32, 2048 + 16, 2);
+    launch.map(mapOf(x, ElementType::F8E4M3FN, {128, 32}, {128}, {128, 8}, Swizzle::None))
+        .pointer(y)
+        .range(x);
+    mustRun(launch, source, seed);
+    int wrong = 0;
+    for (int block = 0; block < 4; ++block)
+      for (int i = 0; i < 2 * 2048; ++i)
+        wrong += y.data()[block * 4096 + i] != x.data()[i];
+    CHECK(wrong == 0);
+  }
+}
