@@ -79,7 +79,7 @@ static std::shared_ptr<const Nvrtc::Symbols> loadSymbols(const std::string &path
   bool isComplete = true;
   auto load = [&](const char *name, auto &function) {
     function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
-    if (function)
+    if (function || !isComplete)
       return;
     isComplete = false;
     reason = path + ": has no function " + name;

@@ -17,7 +17,7 @@ llvm::LogicalResult verifyVector(mlir::Operation *op, mlir::Value regs, mlir::Va
                                  llvm::ArrayRef<int64_t> staticIndices);
 /// The operands of `op` in order, with `regs` and its indices made one argument.
 llvm::SmallVector<CallArgument> vectorArguments(mlir::Operation *op, mlir::Value regs,
-                                                mlir::OperandRange indices,
+                                                mlir::ValueRange indices,
                                                 llvm::ArrayRef<int64_t> staticIndices);
 /// The mixed list that `indices` and `staticIndices` stand for.
 llvm::SmallVector<mlir::OpFoldResult> mixedIndices(mlir::ValueRange indices,

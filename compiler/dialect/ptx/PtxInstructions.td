@@ -212,7 +212,8 @@ def Ptx_MbarrierArriveClusterOp : Ptx_Instr<"mbarrier_arrive_cluster", [Ptx_Sync
 .reg .b32 remote;
 mapa.shared::cluster.u32 remote, %0, %1;
 mbarrier.arrive.shared::cluster.b64 _, [remote];
-}}];
+}
+  }];
   let constraints = [{:: "r"(barrier), "r"(rank) : "memory"}];
 }
 
@@ -515,8 +516,7 @@ def Ptx_StGlobalV4Op : Ptx_StoreGlobalVector<"st_global_v4"> {
   let summary = "Store four registers to 16 bytes of global memory";
   let description = [{ PTX `st.global.v4.b32`; the address is a multiple of 16. }];
   let assembly = "st.global.v4.b32 [%0], {%1, %2, %3, %4};";
-  let constraints = [{:: "l"((char *)pointer + offset), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3])
-: "memory"}];
+  let constraints = [{:: "l"((char *)pointer + offset), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]) : "memory"}];
 }
 
 def Ptx_AtomAddGlobalI32Op : Ptx_Instr<"atom_add_global_i32"> {

@@ -39,7 +39,6 @@ def Ptx_KernelOp : Ptx_Op<"kernel", [IsolatedFromAbove, NoTerminator, SingleBloc
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
     ::mlir::Region *getCallableRegion() { return &getBody(); }
     ::mlir::Block *getEntry() { return &getBody().front(); }
-    static ::llvm::StringRef getDefaultDialect() { return "ptx"; }
   }];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

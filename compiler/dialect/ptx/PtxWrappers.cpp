@@ -8,15 +8,29 @@
 using namespace mlir;
 using namespace moejit::ptx;
 
-/// `lines` as C++ string literals, one a line; all but the last end in a newline.
-static void printAssembly(llvm::raw_ostream &os, StringRef assembly, StringRef indent) {
+constexpr size_t columns = 100;
+
+/// The inside of asm(…), which starts in column `indent`: string literals, one a line, then
+/// constraints.
+static std::string assemblyArguments(StringRef assembly, StringRef constraints, size_t indent) {
+  std::string newLine = "\n" + std::string(indent, ' '), text;
   SmallVector<StringRef> lines;
   assembly.trim().split(lines, '\n');
   for (auto [index, line] : llvm::enumerate(lines)) {
-    if (index)
-      os << '\n' << indent;
-    os << '"' << line.trim() << (index + 1 < lines.size() ? "\\n\"" : "\"");
+    bool isLast = index + 1 == lines.size();
+    text += (index ? newLine : "") + "\"" + line.trim().str() + (isLast ? "\"" : "\\n\"");
   }
+  size_t lastLine = text.size() - (text.rfind('\n') + 1) + (lines.size() == 1 ? indent : 0);
+  if (lastLine + constraints.size() + 3 <= columns && !constraints.contains('\n'))
+    return text + " " + constraints.str();
+  size_t clobber = constraints.rfind(" : ");
+  bool isLong = indent + constraints.size() + 2 > columns && clobber != StringRef::npos;
+  size_t number = 0;
+  for (StringRef line : llvm::split(isLong ? constraints.take_front(clobber) : constraints, '\n')) {
+    text += newLine + (number && !line.starts_with(":") ? "  " : "") + line.str();
+    ++number;
+  }
+  return isLong ? text + newLine + constraints.drop_front(clobber + 1).str() : text;
 }
 
 std::string moejit::ptx::instructionWrapper(const InstructionText &text) {
@@ -25,20 +39,17 @@ std::string moejit::ptx::instructionWrapper(const InstructionText &text) {
   bool hasResult = StringRef(text.result) != "void";
   if (*text.head)
     os << text.head << '\n';
-  os << "static __device__ __forceinline__ " << text.result << ' ' << text.name << '('
-     << text.parameters << ") {\n";
+  std::string type = std::string("static __device__ __forceinline__ ") + text.result;
+  std::string signature = std::string(text.name) + "(" + text.parameters + ") {\n";
+  os << type << (type.size() + signature.size() > columns ? "\n" : " ") << signature;
   if (*text.body) {
-    SmallVector<StringRef> lines;
-    StringRef(text.body).split(lines, '\n');
-    for (StringRef line : lines)
-      os << "  " << line << '\n';
+    for (StringRef line : llvm::split(StringRef(text.body), '\n'))
+      os << (line.starts_with("#") ? "" : "  ") << line << '\n';
   } else {
     if (hasResult)
       os << "  " << text.result << " result;\n";
     StringRef head = text.hasEffect ? "  asm volatile(" : "  asm(";
-    os << head;
-    printAssembly(os, text.assembly, std::string(head.size(), ' '));
-    os << ' ' << text.constraints << ");\n";
+    os << head << assemblyArguments(text.assembly, text.constraints, head.size()) << ");\n";
     if (hasResult)
       os << "  return result;\n";
   }
@@ -47,16 +58,18 @@ std::string moejit::ptx::instructionWrapper(const InstructionText &text) {
 }
 
 SmallVector<CallArgument> moejit::ptx::vectorArguments(Operation *op, Value regs,
-                                                       OperandRange indices,
+                                                       ValueRange indices,
                                                        ArrayRef<int64_t> staticIndices) {
   SmallVector<CallArgument> arguments;
-  unsigned firstIndex = indices.getBeginOperandIndex();
-  for (OpOperand &operand : op->getOpOperands()) {
-    unsigned number = operand.getOperandNumber();
-    if (operand.get() == regs)
-      arguments.push_back({regs, mixedIndices(indices, staticIndices, op->getContext())});
-    else if (number < firstIndex || number >= firstIndex + indices.size())
-      arguments.push_back(operand.get());
+  // The indices follow the array they index.
+  for (unsigned number = 0; number < op->getNumOperands(); ++number) {
+    Value operand = op->getOperand(number);
+    if (operand != regs) {
+      arguments.push_back(operand);
+      continue;
+    }
+    arguments.push_back({regs, mixedIndices(indices, staticIndices, op->getContext())});
+    number += indices.size();
   }
   return arguments;
 }
@@ -128,7 +141,7 @@ std::string TmaLoadOp::wrapperSource() {
   } else {
     last.clear();
   }
-  assembly += "\n[%0, [%1, {" + places + "}], [%2]" + last + ";";
+  assembly += "\n[%0], [%1, {" + places + "}], [%2]" + last + ";";
   constraints += " : \"memory\"";
   return instructionWrapper({name.c_str(), "void", parameters.c_str(), assembly.c_str(),
                              constraints.c_str(), "", "", true});
@@ -160,17 +173,17 @@ std::string WgmmaOp::wrapperSource() {
                          "};\n" + "mov.b64 b, {" + place(1) + ", " + place(3) + "};\n" +
                          "wgmma.mma_async.sync.aligned.m64n" + std::to_string(getN()) + "k32.f32." +
                          getA().str() + "." + getB().str() + "\n{";
-  std::string constraints = "\n    : ";
+  std::string constraints = ": ";
   for (int i = 0; i < numRegs; ++i) {
     if (i) {
       assembly += i % perLine ? ", " : ",\n";
-      constraints += i % (perLine / 2) ? ", " : ",\n      ";
+      constraints += i % (perLine / 2) ? ", " : ",\n";
     }
     assembly += "%" + std::to_string(i);
     constraints += "\"+f\"(d[" + std::to_string(i) + "])";
   }
   assembly += "},\na, b, p, 1, 1;\n}";
-  constraints += "\n    : \"r\"(descALow), \"r\"(descBLow), \"r\"(accumulate), \"n\"(0x40000040)";
+  constraints += "\n: \"r\"(descALow), \"r\"(descBLow), \"r\"(accumulate), \"n\"(0x40000040)";
   std::string name = wrapperName();
   std::string parameters =
       "float (&d)[" + std::to_string(numRegs) + "], int descALow, int descBLow, int accumulate";

@@ -24,6 +24,7 @@ static LogicalResult printIr(Operation *op, llvm::raw_ostream &os) {
 }
 
 static LogicalResult printKernels(Operation *op, llvm::raw_ostream &os) {
+  op->getContext()->printOpOnDiagnostic(false);
   WalkResult walked = op->walk([&](ptx::KernelOp kernel) {
     return failed(emit::printCuda(kernel, os)) ? WalkResult::interrupt() : WalkResult::skip();
   });
@@ -32,6 +33,7 @@ static LogicalResult printKernels(Operation *op, llvm::raw_ostream &os) {
 
 /// Prints the PTX, then the resources and warnings of each kernel as comments.
 static LogicalResult compileKernels(Operation *op, llvm::raw_ostream &os) {
+  op->getContext()->printOpOnDiagnostic(false);
   Result<Nvrtc> nvrtc = Nvrtc::open({});
   if (!nvrtc)
     return op->emitError(nvrtc.error().text());
