@@ -18,4 +18,5 @@ step "compile a kernel and show what it uses" \
   "$moejit" compile kernels/deepseek-v3.gate_up.mlir --arch sm_90a --emit resources
 step "run it on a small problem and compare with the oracle" \
   "$moejit" run kernels/deepseek-v3.gate_up.mlir --tokens 64 --device auto --experts 4 --n 512 --check
-say "" "Done in $SECONDS s. The program is $moejit; its --help lists the commands. tools/test.sh runs all tests."
+say ""
+say "Done in $SECONDS s. The program is $moejit; its --help lists the commands. tools/test.sh runs all tests."

@@ -12,7 +12,8 @@ packages=(cmake ninja-build g++ ccache libmlir-22-dev mlir-22-tools llvm-22-dev 
 
 say() { printf '%s\n' "$*" >&2; }
 die() {
-  say "" "error: $1"
+  say ""
+  say "error: $1"
   shift
   for line in "$@"; do say "  $line"; done
   exit 1
@@ -72,7 +73,8 @@ install_packages() {
       "apt-get install ${names[*]}"
   local name
   for name in "${names[@]}"; do
-    apt-cache show "$name" >/dev/null 2>&1 || die "this system's archive has no package $name" \
+    apt-cache show "$name" >/dev/null 2>&1 || die "this system's package lists have no $name" \
+      "Offline? $build/apt-update.log shows what was read." \
       "Debian 12 has it, the MLIR and LLVM 22 ones in its security archive (suite bookworm-security)." \
       "Elsewhere install MLIR 22.1 another way and point CMAKE_PREFIX_PATH at it."
   done
