@@ -5,6 +5,9 @@
 
 namespace moejit {
 
+/// Adds every dialect that moejit's IR uses to `registry`.
+void registerDialects(mlir::DialectRegistry &registry);
+
 /// Adds every dialect that moejit's IR uses to `registry`, and registers its passes with MLIR's
 /// pass registry. Tools call it once; compile() does not need it.
 void registerAllMoejit(mlir::DialectRegistry &registry);

@@ -9,5 +9,6 @@ int main(int argc, char **argv) {
   moejit::registerAllMoejit(registry);
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
+  mlir::registerLoopInvariantCodeMotionPass();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "moejit optimizer\n", registry));
 }

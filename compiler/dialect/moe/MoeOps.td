@@ -3,6 +3,7 @@
 #define MOEJIT_MOE_OPS
 
 include "compiler/dialect/moe/MoeDialect.td"
+include "compiler/dialect/moe/MoeSteps.td"
 include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/SymbolInterfaces.td"

@@ -143,16 +143,32 @@ void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef name,
 }
 
 ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
-  auto buildType = [](Builder &builder, ArrayRef<Type> arguments, ArrayRef<Type> results,
-                      function_interface_impl::VariadicFlag,
-                      std::string &) { return builder.getFunctionType(arguments, results); };
-  if (function_interface_impl::parseFunctionOp(
-          parser, result, /*allowVariadic=*/false, getFunctionTypeAttrName(result.name), buildType,
-          getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name)))
+  Builder &builder = parser.getBuilder();
+  StringAttr name;
+  SmallVector<OpAsmParser::Argument> arguments;
+  SmallVector<Type> resultTypes, parameterTypes;
+  SmallVector<DictionaryAttr> resultAttributes;
+  bool isVariadic = false;
+  if (parser.parseSymbolName(name, SymbolTable::getSymbolAttrName(), result.attributes) ||
+      function_interface_impl::parseFunctionSignatureWithArguments(
+          parser, /*allowVariadic=*/false, arguments, isVariadic, resultTypes, resultAttributes) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
-  Region &body = *result.regions.front();
-  if (body.empty()) // an empty body is parsed as no block at all
-    body.emplaceBlock();
+  for (const OpAsmParser::Argument &argument : arguments)
+    parameterTypes.push_back(argument.type);
+  result.addAttribute(getFunctionTypeAttrName(result.name),
+                      TypeAttr::get(builder.getFunctionType(parameterTypes, resultTypes)));
+  call_interface_impl::addArgAndResultAttrs(builder, result, arguments, resultAttributes,
+                                            getArgAttrsAttrName(result.name),
+                                            getResAttrsAttrName(result.name));
+  Region &body = *result.addRegion();
+  if (parser.parseRegion(body, arguments))
+    return failure();
+  if (body.empty()) { // `{}` is parsed as no block at all
+    Block &entry = body.emplaceBlock();
+    for (const OpAsmParser::Argument &argument : arguments)
+      entry.addArgument(argument.type, result.location);
+  }
   return success();
 }
 
@@ -198,8 +214,12 @@ ParseResult UnrollOp::parse(OpAsmParser &parser, OperationState &result) {
   properties.lower = builder.getI32IntegerAttr(lower);
   properties.upper = builder.getI32IntegerAttr(upper);
   properties.step = builder.getI32IntegerAttr(step);
-  return failure(parser.parseRegion(*result.addRegion(), induction) ||
-                 parser.parseOptionalAttrDict(result.attributes));
+  Region &body = *result.addRegion();
+  if (parser.parseRegion(body, induction))
+    return failure();
+  if (body.empty())
+    body.emplaceBlock().addArgument(induction.type, result.location);
+  return parser.parseOptionalAttrDict(result.attributes);
 }
 
 void UnrollOp::print(OpAsmPrinter &printer) {

@@ -1,5 +1,6 @@
-// Owns the ptx dialect's base: types, memory resources, the wrapper interface and the class of an instruction.
-// Operations are in PtxInstructions.td (one per PTX instruction) and PtxStructure.td (everything that becomes C++).
+// Owns the ptx dialect's base: types, memory resources, the wrapper interface and the class of an
+// instruction. Operations are in PtxInstructions.td and PtxMemory.td (one per PTX instruction) and
+// PtxStructure.td (everything that becomes C++).
 #ifndef MOEJIT_PTX_TD
 #define MOEJIT_PTX_TD
 
@@ -12,13 +13,14 @@ def Ptx_Dialect : Dialect {
   let name = "ptx";
   let summary = "Which PTX instructions a kernel executes";
   let description = [{
-    One operation for each PTX instruction that kernels use; its definition holds the text of the inline-assembly
-    wrapper, and is the only place that knows it. Control flow is `scf`, integer arithmetic is `arith` on i1, i32
-    and i64. `compiler/emit` prints a `ptx.kernel` as one CUDA C++ translation unit.
+    One operation for each PTX instruction that kernels use; its definition holds the text of the
+    inline-assembly wrapper, and is the only place that knows it. Control flow is `scf`, integer
+    arithmetic is `arith` on i1, i32 and i64. `compiler/emit` prints a `ptx.kernel` as one CUDA C++
+    translation unit.
 
-    Discardable attributes: `ptx.name` on an operation with a result, on a loop (its induction variable) or on a
-    kernel's parameter is the C++ identifier to use; `ptx.names` on `scf.for`, `scf.while` and `scf.if` names the
-    results, which are the loop-carried variables.
+    Discardable attributes: `ptx.name` on an operation with a result, on a loop (its induction
+    variable) or on a kernel's parameter is the C++ identifier to use; `ptx.names` on `scf.for`,
+    `scf.while` and `scf.if` names the results, which are the loop-carried variables.
   }];
   let cppNamespace = "::moejit::ptx";
   let useDefaultTypePrinterParser = 1;
@@ -26,7 +28,7 @@ def Ptx_Dialect : Dialect {
   let hasRegionArgAttrVerify = 1;
 }
 
-//===- Types ---------------------------------------------------------------------------------===//
+//===- Types ----------------------------------------------------------------------------------===//
 
 class Ptx_Type<string name, string typeMnemonic> : TypeDef<Ptx_Dialect, name> {
   let mnemonic = typeMnemonic;
@@ -45,12 +47,13 @@ def Ptx_Tmap : Ptx_Type<"Tmap", "tmap"> {
 def Ptx_Regs : Ptx_Type<"Regs", "regs"> {
   let summary = "A mutable array of registers, of rank 1 or 2";
   let description = [{
-    `!ptx.regs<2x64xf32>` is the C++ array `float name[2][64]`: two fragments of 64 registers. Every index into it
-    is a constant once `ptx.unroll` is unrolled, or the array would live in local memory.
+    `!ptx.regs<2x64xf32>` is the C++ array `float name[2][64]`: two fragments of 64 registers. Every
+    index into it is a constant once `ptx.unroll` is unrolled, or the array would live in local
+    memory.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType);
-  let builders = [TypeBuilderWithInferredContext<(ins "::llvm::ArrayRef<int64_t>":$shape,
-                                                      "::mlir::Type":$elementType), [{
+  let builders = [TypeBuilderWithInferredContext<
+      (ins "::llvm::ArrayRef<int64_t>":$shape, "::mlir::Type":$elementType), [{
     return $_get(elementType.getContext(), shape, elementType);
   }]>];
   let extraClassDeclaration = [{
@@ -62,7 +65,7 @@ def Ptx_Regs : Ptx_Type<"Regs", "regs"> {
   let genVerifyDecl = 1;
 }
 
-//===- Memory resources ----------------------------------------------------------------------===//
+//===- Memory resources -----------------------------------------------------------------------===//
 
 // Shared memory with the mbarriers in it.
 def Ptx_SharedMemory : Resource<"::moejit::ptx::SharedMemory">;
@@ -80,11 +83,11 @@ def Ptx_ReadRegisters : MemRead<Ptx_Registers>;
 def Ptx_WriteRegisters : MemWrite<Ptx_Registers>;
 def Ptx_Convergent : MemoryEffects<[MemRead<Ptx_Threads>, MemWrite<Ptx_Threads>]>;
 // Orders every access to shared and global memory before it against those after it.
-def Ptx_Synchronizes : MemoryEffects<[MemRead<Ptx_Threads>, MemWrite<Ptx_Threads>, Ptx_ReadShared, Ptx_WriteShared,
-                                      Ptx_ReadGlobal, Ptx_WriteGlobal]>;
+def Ptx_Synchronizes : MemoryEffects<[MemRead<Ptx_Threads>, MemWrite<Ptx_Threads>, Ptx_ReadShared,
+                                      Ptx_WriteShared, Ptx_ReadGlobal, Ptx_WriteGlobal]>;
 // Orders accesses to register arrays as well: what lies around an asynchronous wgmma.
-def Ptx_OrdersWgmma : MemoryEffects<[MemRead<Ptx_Threads>, MemWrite<Ptx_Threads>, Ptx_ReadShared, Ptx_WriteShared,
-                                     Ptx_ReadRegisters, Ptx_WriteRegisters]>;
+def Ptx_OrdersWgmma : MemoryEffects<[MemRead<Ptx_Threads>, MemWrite<Ptx_Threads>, Ptx_ReadShared,
+                                     Ptx_WriteShared, Ptx_ReadRegisters, Ptx_WriteRegisters]>;
 
 def Ptx_SharedRead : Arg<I32, "shared address", [Ptx_ReadShared]>;
 def Ptx_SharedWrite : Arg<I32, "shared address", [Ptx_WriteShared]>;
@@ -95,21 +98,26 @@ def Ptx_RegsRead : Arg<Ptx_Regs, "register array", [Ptx_ReadRegisters]>;
 def Ptx_RegsWrite : Arg<Ptx_Regs, "register array", [Ptx_WriteRegisters]>;
 def Ptx_RegsReadWrite : Arg<Ptx_Regs, "register array", [Ptx_ReadRegisters, Ptx_WriteRegisters]>;
 
-//===- The interface of an operation that is a call of a wrapper -----------------------------===//
+//===- The interface of an operation that is a call of a wrapper ------------------------------===//
 
 def Ptx_WrapperOpInterface : OpInterface<"WrapperOpInterface"> {
   let cppNamespace = "::moejit::ptx";
   let description = [{
-    An operation that is printed as the call of one `__device__` function around one PTX instruction.
+    An operation that is printed as the call of one `__device__` function around one PTX
+    instruction.
   }];
-  let methods = [
-    InterfaceMethod<"Name of the function that wrapperSource defines.", "::std::string", "wrapperName">,
-    InterfaceMethod<"CUDA C++ text that defines the function: equal text for every operation that shares it.",
-                    "::std::string", "wrapperSource">,
-    InterfaceMethod<"What stands before the arguments of the call: the name, and template arguments.",
-                    "::std::string", "calleeName", (ins), "", [{ return $_op.wrapperName(); }]>,
-    InterfaceMethod<"The arguments of the call in order.",
-                    "::llvm::SmallVector<::moejit::ptx::CallArgument>", "callArguments", (ins), "", [{
+  let methods =
+      [InterfaceMethod<"Name of the function that wrapperSource defines.", "::std::string",
+                       "wrapperName">,
+       InterfaceMethod<"CUDA C++ text that defines the function: equal text for every operation "
+                       "that shares it.",
+                       "::std::string", "wrapperSource">,
+       InterfaceMethod<
+           "What stands before the arguments of the call: the name, and template arguments.",
+           "::std::string", "calleeName", (ins), "", [{ return $_op.wrapperName(); }]>,
+       InterfaceMethod<"The arguments of the call in order.",
+                       "::llvm::SmallVector<::moejit::ptx::CallArgument>", "callArguments", (ins),
+                       "", [{
       ::llvm::SmallVector<::moejit::ptx::CallArgument> arguments;
       for (::mlir::Value operand : $_op->getOperands())
         arguments.push_back(::moejit::ptx::CallArgument(operand));
@@ -118,15 +126,16 @@ def Ptx_WrapperOpInterface : OpInterface<"WrapperOpInterface"> {
   ];
 }
 
-//===- Base classes of operations ------------------------------------------------------------===//
+//===- Base classes of operations -------------------------------------------------------------===//
 
 class Ptx_Op<string opMnemonic, list<Trait> traits = []> : Op<Ptx_Dialect, opMnemonic, traits>;
 
-// An instruction whose wrapper text does not depend on the operation. `assembly` is the instruction, one PTX statement
-// a line; `constraints` what follows it inside asm(…). The wrapper returns `result`, declared as "=…"(result).
-// Where that shape does not fit, `body` is the whole body of the function.
+// An instruction whose wrapper text does not depend on the operation. `assembly` is the
+// instruction, one PTX statement a line; `constraints` what follows it inside asm(…). The wrapper
+// returns `result`, declared as "=…"(result). Where that shape does not fit, `body` is the whole
+// body of the function.
 class Ptx_Instr<string opMnemonic, list<Trait> traits = []>
-    : Ptx_Op<opMnemonic, traits # [DeclareOpInterfaceMethods<Ptx_WrapperOpInterface>]> {
+    : Ptx_Op<opMnemonic, traits#[DeclareOpInterfaceMethods<Ptx_WrapperOpInterface>]> {
   string result = "void";
   string parameters = "";
   string assembly = "";
@@ -139,23 +148,22 @@ class Ptx_Instr<string opMnemonic, list<Trait> traits = []>
 
   code extraDefinition = "";
   let extraClassDefinition = [{
-    ::std::string $cppClass::wrapperName() { return "}] # opMnemonic # [{"; }
+    ::std::string $cppClass::wrapperName() { return "}]#opMnemonic#[{"; }
     ::std::string $cppClass::wrapperSource() {
-      return ::moejit::ptx::instructionWrapper({"}] # opMnemonic # [{", "}] # result # [{",
-          R"ptx(}] # parameters # [{)ptx", R"ptx(}] # assembly # [{)ptx", R"ptx(}] # constraints # [{)ptx",
-          R"ptx(}] # body # [{)ptx", R"ptx(}] # head # [{)ptx", }] # !if(hasEffect, "true", "false") # [{});
+      return ::moejit::ptx::instructionWrapper({"}]#opMnemonic#[{", "}]#result#[{",
+          R"ptx(}]#parameters#[{)ptx", R"ptx(}]#assembly#[{)ptx", R"ptx(}]#constraints#[{)ptx",
+          R"ptx(}]#body#[{)ptx", R"ptx(}]#head#[{)ptx", }]#!if(hasEffect, "true", "false")#[{});
     }
-  }] # extraDefinition;
+  }]#extraDefinition;
 }
 
 // A pure computation on registers.
-class Ptx_PureInstr<string opMnemonic> : Ptx_Instr<opMnemonic, [Pure]> {
-  let hasEffect = 0;
-}
+class Ptx_PureInstr<string opMnemonic> : Ptx_Instr<opMnemonic, [Pure]> { let hasEffect = 0; }
 
-// An instruction whose wrapper depends on the operation's attributes or types: its text is in PtxWrappers.cpp.
+// An instruction whose wrapper depends on the operation's attributes or types: its text is in
+// PtxWrappers.cpp.
 class Ptx_ParametricInstr<string opMnemonic, list<Trait> traits = []>
-    : Ptx_Op<opMnemonic, traits # [DeclareOpInterfaceMethods<Ptx_WrapperOpInterface,
-                                                             ["calleeName", "callArguments"]>]>;
+    : Ptx_Op<opMnemonic, traits#[DeclareOpInterfaceMethods<
+                             Ptx_WrapperOpInterface, ["calleeName", "callArguments"]>]>;
 
 #endif // MOEJIT_PTX_TD

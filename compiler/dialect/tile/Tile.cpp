@@ -121,3 +121,38 @@ std::optional<Distribution> tile::distribute(AccType type, int64_t warpgroups) {
     return std::nullopt;
   return result;
 }
+
+std::optional<FieldLayout> tile::fieldLayout(BlockType block) {
+  FieldLayout layout;
+  int64_t elements = 1;
+  for (int64_t extent : block.getShape())
+    elements *= extent;
+  int64_t inner = block.getShape().back();
+  if (block.getElementBytes() == 1) {
+    // One row is one 128-byte swizzle span; a bulk copy takes at most 256 of them.
+    if (inner != 128 || elements / inner > 256)
+      return std::nullopt;
+    layout.bytes = layout.transactionBytes = elements;
+    layout.alignBytes = 1024;
+    return layout;
+  }
+  if (!block.getElementType().isF32())
+    return std::nullopt;
+  if (inner > 1) {
+    constexpr int64_t slack = 4; // 16 bytes of f32
+    int64_t box = (inner + slack + 3) / 4 * 4;
+    if (elements != inner || box > 256)
+      return std::nullopt;
+    layout.kind = FieldLayout::Kind::Vector;
+    layout.transactionBytes = box * 4;
+    layout.bytes = (box * 4 + 127) / 128 * 128;
+    return layout;
+  }
+  if (elements > 4)
+    return std::nullopt;
+  layout.kind = FieldLayout::Kind::Scalars;
+  layout.entries = elements;
+  layout.transactionBytes = 16 * elements;
+  layout.bytes = 128 * elements;
+  return layout;
+}

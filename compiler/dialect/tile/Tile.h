@@ -47,4 +47,21 @@ struct Distribution {
 /// The distribution of `type` over `warpgroups`, or nothing where it cannot be divided.
 std::optional<Distribution> distribute(AccType type, int64_t warpgroups);
 
+/// How a field of a ring slot lies in shared memory.
+struct FieldLayout {
+  enum class Kind {
+    Matrix,  ///< f8 rows of 128 bytes, SWIZZLE_128B, 1024-byte aligned
+    Vector,  ///< contiguous scales, starting up to 12 bytes before the first asked for
+    Scalars, ///< single scales, 128 bytes apart, each up to 12 bytes inside its 16 bytes
+  };
+  Kind kind = Kind::Matrix;
+  int64_t entries = 1;         ///< copies it takes
+  int64_t bytes = 0;           ///< of shared memory
+  int64_t transactionBytes = 0; ///< that the copies bring
+  int64_t alignBytes = 128;
+};
+
+/// The layout of a field that holds `block`, or nothing where bulk copies cannot fill one.
+std::optional<FieldLayout> fieldLayout(BlockType block);
+
 } // namespace moejit::tile

@@ -81,7 +81,7 @@ int64_t KernelOp::getThreads() { return 128 * (getWarpgroups() + (hasRoles() ? 1
 LogicalResult SchedulerOp::verify() {
   if (getTileM() < 1 || getTileN() < 1 || getColumns() < 1 || getRaster() < 1)
     return emitOpError("tile, columns and raster must be positive");
-  if (getOffsets() && getOffsets().getType().getShape() != ArrayRef<int64_t>{getExperts() + 1})
+  if (getOffsets() && getOffsets().getType().getShape() != ArrayRef<int64_t>{static_cast<int64_t>(getExperts()) + 1})
     return emitOpError("of ") << getExperts() << " experts reads " << getExperts() + 1
                               << " offsets, got " << getOffsets().getType();
   if (!getOffsets() && getExperts() != 1)
@@ -145,9 +145,12 @@ LogicalResult LoadOp::verify() {
 LogicalResult RingOp::verify() {
   if (getStages() < 1)
     return emitOpError("has at least one stage, got ") << getStages();
-  for (Attribute field : getFields())
-    if (!isa<BlockType>(cast<TypeAttr>(field).getValue()))
-      return emitOpError("fields are blocks, got ") << field;
+  for (Attribute field : getFields()) {
+    auto block = dyn_cast<BlockType>(cast<TypeAttr>(field).getValue());
+    if (!block || !fieldLayout(block))
+      return emitOpError("cannot hold a field ")
+             << field << "; it takes f8 rows of 128 elements, or a few f32 scales";
+  }
   return success();
 }
 
@@ -157,13 +160,8 @@ BlockType RingOp::getField(unsigned index) {
 
 int64_t RingOp::getTransactionBytes() {
   int64_t bytes = 0;
-  for (unsigned i = 0; i < getFields().size(); ++i) {
-    BlockType field = getField(i);
-    int64_t fieldBytes = field.getElementBytes();
-    for (int64_t extent : field.getShape())
-      fieldBytes *= extent;
-    bytes += fieldBytes;
-  }
+  for (unsigned i = 0; i < getFields().size(); ++i)
+    bytes += fieldLayout(getField(i))->transactionBytes;
   return bytes;
 }
 
@@ -209,6 +207,16 @@ LogicalResult verifyBatch(Operation *op, Value acc, std::optional<uint64_t> batc
 }
 
 } // namespace
+
+LogicalResult AccOp::verify() {
+  auto type = dyn_cast<AccType>(getResult().getType());
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  if (type && kernel && !distribute(type, kernel.getWarpgroups()))
+    return emitOpError("cannot divide ")
+           << type << " over " << kernel.getWarpgroups()
+           << " warpgroups; each takes a multiple of 64 rows, or 64 rows by a multiple of 8 columns";
+  return success();
+}
 
 LogicalResult DotOp::verify() {
   ArrayRef<int64_t> a = matrixShape(getA().getType()), b = matrixShape(getB().getType());

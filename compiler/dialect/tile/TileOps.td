@@ -68,6 +68,12 @@ def Tile_RowsOp : Tile_Op<"rows", [Pure]> {
   let assemblyFormat = "attr-dict";
 }
 
+def Tile_WarpgroupOp : Tile_Op<"warpgroup", [Pure]> {
+  let summary = "Index of this warpgroup among those that issue dots";
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict";
+}
+
 def Tile_StrideOp : Tile_Op<"stride", [Pure]> {
   let summary = "The row stride of a view in elements, as the launch gave it";
   let arguments = (ins Tile_View:$view);
@@ -133,12 +139,13 @@ def Tile_NextTileOp : Tile_Op<"next_tile", [ParentOneOf<["ForTilesOp"]>]> {
 def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
   let summary = "The box of a view at the given coordinates; outside the view elements are zero";
   let description = [{
+    `bulk` promises that the view's address and row strides are multiples of 16 bytes, as a bulk copy needs.
     Not yet staged: `tile-stage-loads` gives it a place in shared memory. Scales that stay unstaged are read from
     global memory where they are used.
   }];
-  let arguments = (ins Tile_View:$view, Variadic<I32>:$coordinates);
+  let arguments = (ins Tile_View:$view, Variadic<I32>:$coordinates, UnitAttr:$bulk);
   let results = (outs Tile_Block:$result);
-  let assemblyFormat = "$view `[` $coordinates `]` attr-dict `:` type($view) `->` type($result)";
+  let assemblyFormat = "$view `[` $coordinates `]` (`bulk` $bulk^)? attr-dict `:` type($view) `->` type($result)";
   let hasVerifier = 1;
 }
 
@@ -174,9 +181,9 @@ def Tile_AcquireOp : Tile_Op<"acquire"> {
 def Tile_CopyOp : Tile_Op<"copy"> {
   let summary = "Fill a field of a slot with the box of a view, asynchronously";
   let description = [{
-    Lowers to `cp.async.bulk.tensor` (PTX ISA). A field of f8 with 128-byte rows is stored with SWIZZLE_128B. The bulk copy
-    wants its first byte 16-byte aligned: a field with `slack` elements starts at the coordinate rounded down to a
-    multiple of 16 bytes, and `tile.field` finds the data that much further on. A one-element box of a packed view is copied through a rank-1 map.
+    Lowers to `cp.async.bulk.tensor` (PTX ISA). A field of f8 with 128-byte rows is stored with SWIZZLE_128B. A bulk copy
+    wants its first byte 16-byte aligned: a vector of scales starts at its coordinate rounded down to 16 bytes and
+    carries 16 bytes more; single scales of a packed view are copied one by one, 16 bytes each, through a rank-1 map.
   }];
   let arguments = (ins Tile_View:$view, Variadic<I32>:$coordinates, Tile_Slot:$slot, I64Attr:$field, UnitAttr:$evict_first);
   let assemblyFormat = "$view `[` $coordinates `]` `->` $slot `[` $field `]` attr-dict `:` type($view)";
@@ -198,10 +205,12 @@ def Tile_AwaitOp : Tile_Op<"await"> {
 
 def Tile_FieldOp : Tile_Op<"field", [Pure]> {
   let summary = "The block held by a field of a full slot";
-  let description = [{ `origin` is the coordinate the copy was asked for, where the field has slack. }];
-  let arguments = (ins Tile_Slot:$slot, I64Attr:$field, Optional<I32>:$origin);
+  let description = [{ View and coordinates are those of the copy that filled it: they say how far inside the field the data starts. }];
+  let arguments = (ins Tile_Slot:$slot, I64Attr:$field, Tile_View:$view, Variadic<I32>:$coordinates);
   let results = (outs Tile_Block:$result);
-  let assemblyFormat = "$slot `[` $field `]` (`origin` $origin^)? attr-dict `:` type($result)";
+  let assemblyFormat = [{
+    $slot `[` $field `]` `=` $view `[` $coordinates `]` attr-dict `:` type($view) `->` type($result)
+  }];
 }
 
 def Tile_ReleaseOp : Tile_Op<"release"> {
@@ -216,6 +225,7 @@ def Tile_AccOp : Tile_Op<"acc", [MemoryEffects<[MemAlloc]>]> {
   let summary = "Declare an accumulator; its contents are undefined";
   let results = (outs Tile_AccOrFragment:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def Tile_FillOp : Tile_Op<"fill"> {

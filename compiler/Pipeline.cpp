@@ -1,0 +1,132 @@
+// The order of the passes.
+#include "compiler/Pipeline.h"
+
+#include "compiler/dialect/moe/Moe.h"
+#include "compiler/passes/moe/MoePasses.h"
+#include "compiler/passes/tile/TilePasses.h"
+
+#include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace moejit {
+namespace {
+
+struct OptionalPass {
+  const char *argument;
+  std::unique_ptr<Pass> (*create)(const KernelPlan &plan); ///< null where the plan does without
+};
+
+/// Later passes work on what earlier ones made, and each on what is left when any are missing.
+const OptionalPass schedule[] = {
+    {"tile-split-columns",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       return plan.split == WarpgroupSplit::Columns ? tile::createTileSplitColumns() : nullptr;
+     }},
+    {"tile-batch-dots",
+     [](const KernelPlan &) -> std::unique_ptr<Pass> { return tile::createTileBatchDots(); }},
+    {"tile-read-scales",
+     [](const KernelPlan &) -> std::unique_ptr<Pass> { return tile::createTileReadScales(); }},
+    {"tile-skip-empty-rows",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       return plan.skipEmptyRows ? tile::createTileSkipEmptyRows() : nullptr;
+     }},
+    {"tile-prefetch-tile",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       return plan.prefetchTile ? tile::createTilePrefetchTile() : nullptr;
+     }},
+    {"tile-specialize-warps",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       if (!plan.specializeWarps)
+         return nullptr;
+       tile::TileSpecializeWarpsOptions options;
+       options.producerRegisters = plan.producerRegs;
+       options.consumerRegisters = plan.consumerRegs;
+       return tile::createTileSpecializeWarps(options);
+     }},
+    {"tile-deepen-ring",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       tile::TileDeepenRingOptions options;
+       options.stages = plan.stages;
+       return tile::createTileDeepenRing(options);
+     }},
+    {"tile-hoist-release",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       return plan.hoistRelease ? tile::createTileHoistRelease() : nullptr;
+     }},
+    {"tile-stage-stores",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       return plan.store == StorePath::Staged ? tile::createTileStageStores() : nullptr;
+     }},
+    {"tile-hint-weights",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       return plan.weightPolicy == CachePolicy::EvictFirst ? tile::createTileHintWeights()
+                                                           : nullptr;
+     }},
+    {"tile-raster",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       tile::TileRasterOptions options;
+       options.rows = plan.raster;
+       return tile::createTileRaster(options);
+     }},
+    {"tile-use-queue",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       return plan.scheduler == SchedulerKind::Queue ? tile::createTileUseQueue() : nullptr;
+     }},
+};
+
+} // namespace
+
+const std::vector<std::string> &optionalPasses() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const OptionalPass &pass : schedule)
+      all.push_back(pass.argument);
+    return all;
+  }();
+  return names;
+}
+
+void buildTilePipeline(OpPassManager &manager, const KernelPlan &plan) {
+  manager.addNestedPass<moe::KernelOp>(moe::createMoeCheck());
+  manager.addNestedPass<moe::KernelOp>(moe::createMoeExpandScales());
+  tile::MoeLowerToTileOptions options;
+  options.tileM = plan.tileM;
+  options.tileN = plan.tileN;
+  options.tileK = plan.tileK;
+  options.warpgroups = plan.warpgroups;
+  manager.addPass(tile::createMoeLowerToTile(options));
+  manager.addNestedPass<tile::KernelOp>(tile::createTilePromoteDots());
+  manager.addNestedPass<tile::KernelOp>(tile::createTileStageLoads());
+}
+
+void buildSchedulePipeline(OpPassManager &manager, const KernelPlan &plan,
+                           const std::vector<std::string> &skipped) {
+  OpPassManager &kernels = manager.nest<tile::KernelOp>();
+  for (const OptionalPass &pass : schedule) {
+    if (llvm::is_contained(skipped, pass.argument))
+      continue;
+    if (std::unique_ptr<Pass> made = pass.create(plan))
+      kernels.addPass(std::move(made));
+  }
+}
+
+void buildLoweringPipeline(OpPassManager &manager) {
+  OpPassManager &kernels = manager.nest<tile::KernelOp>();
+  kernels.addPass(tile::createTileAllocateShared());
+  kernels.addPass(tile::createTileLowerStores());
+  kernels.addPass(tile::createTileLowerDots());
+  kernels.addPass(tile::createTileLowerScales());
+  kernels.addPass(tile::createTileLowerAccumulators());
+  kernels.addPass(tile::createTileLowerCopies());
+  kernels.addPass(tile::createTileLowerRing());
+  kernels.addPass(tile::createTileLowerScheduler());
+  kernels.addPass(tile::createTileLowerRoles());
+  manager.addPass(tile::createTileLowerKernel());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  manager.addPass(createLoopInvariantCodeMotionPass());
+}
+
+} // namespace moejit

@@ -1,0 +1,231 @@
+// Owns the operations that are PTX instructions on shared and global memory, and the text of each.
+#ifndef MOEJIT_PTX_MEMORY_TD
+#define MOEJIT_PTX_MEMORY_TD
+
+include "compiler/dialect/ptx/Ptx.td"
+
+//===- TMA (PTX ISA, Data Movement: cp.async.bulk.tensor, createpolicy, prefetch) -------------===//
+
+def Ptx_PrefetchTensormapOp : Ptx_Instr<"prefetch_tensormap", [Ptx_Convergent]> {
+  let summary = "Bring a tensor map into the descriptor cache";
+  let description = [{ PTX `prefetch.tensormap`. }];
+  let arguments = (ins Ptx_Tmap:$map);
+  let assemblyFormat = "$map attr-dict";
+  let parameters = "const TensorMap &map";
+  let assembly = "prefetch.tensormap [%0];";
+  let constraints = [{:: "l"(&map) : "memory"}];
+}
+
+def Ptx_TmaLoadOp : Ptx_ParametricInstr<"tma_load", [AttrSizedOperandSegments]> {
+  let summary = "Copy the box at `coords` of a tensor to shared memory, completing on a barrier";
+  let description = [{
+    PTX `cp.async.bulk.tensor.Nd.shared::cluster.global.mbarrier::complete_tx::bytes`, N from 1 to
+    3; coordinate 0 is the contiguous dimension. `policy` adds `.L2::cache_hint`, `multicast` adds
+    `.multicast::cluster` with a mask of blocks; one of the two at most. `dst` is 128-byte aligned
+    (1024 for SWIZZLE_128B); outside the tensor zeros are written, and still counted as bytes.
+
+    ```mlir
+    ptx.tma_load %dst, %map[%k, %row], %full
+    ptx.tma_load %dst, %map[%k, %row], %full policy %evictFirst
+    ptx.tma_load %dst, %map[%k, %row], %full multicast %mask
+    ```
+  }];
+  let arguments = (ins Ptx_SharedWrite:$dst, Arg<Ptx_Tmap, "", [Ptx_ReadGlobal]>:$map,
+      Variadic<I32>:$coords, Ptx_Barrier:$barrier, Optional<I64>:$policy, Optional<I32>:$multicast);
+  let assemblyFormat = [{
+    $dst `,` $map `[` $coords `]` `,` $barrier (`policy` $policy^)? (`multicast` $multicast^)?
+    attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+class Ptx_CreatePolicy<string opMnemonic, string priority> : Ptx_PureInstr<opMnemonic> {
+  let results = (outs I64:$policy);
+  let assemblyFormat = "attr-dict";
+  let description = "PTX `createpolicy.fractional.L2::"#priority#".b64` of all accesses.";
+  let result = "long long";
+  let assembly = "createpolicy.fractional.L2::"#priority#".b64 %0, 1.0;";
+  let constraints = [{: "=l"(result)}];
+}
+def Ptx_CreatepolicyEvictFirstOp : Ptx_CreatePolicy<"createpolicy_evict_first", "evict_first"> {
+  let summary = "Make the policy of data that is read once";
+}
+def Ptx_CreatepolicyEvictLastOp : Ptx_CreatePolicy<"createpolicy_evict_last", "evict_last"> {
+  let summary = "Make the policy of data that is read again";
+}
+
+//===- Shared memory (PTX ISA, Data Movement: ld, st; Warp Level Matrix: stmatrix) ------------===//
+
+class Ptx_LoadShared<string opMnemonic, string suffix, TypeConstraint type, string cType,
+                     string constraint> : Ptx_Instr<opMnemonic> {
+  let summary = "Load a word from shared memory";
+  let description = "PTX `ld.shared."#suffix#"`.";
+  let arguments = (ins Ptx_SharedRead:$address);
+  let results = (outs type:$value);
+  let assemblyFormat = "$address attr-dict";
+  let result = cType;
+  let parameters = "int address";
+  let assembly = "ld.shared."#suffix#" %0, [%1];";
+  let constraints = ": \"="#constraint#"\"(result) : \"r\"(address) : \"memory\"";
+}
+def Ptx_LdSharedF32Op : Ptx_LoadShared<"ld_shared_f32", "f32", F32, "float", "f">;
+def Ptx_LdSharedI32Op : Ptx_LoadShared<"ld_shared_i32", "b32", I32, "int", "r">;
+
+class Ptx_StoreShared<string opMnemonic, string suffix, TypeConstraint type, string cType,
+                      string constraint> : Ptx_Instr<opMnemonic> {
+  let summary = "Store a word to shared memory";
+  let description = "PTX `st.shared."#suffix#"`.";
+  let arguments = (ins Ptx_SharedWrite:$address, type:$value);
+  let assemblyFormat = "$address `,` $value attr-dict";
+  let parameters = "int address, "#cType#" value";
+  let assembly = "st.shared."#suffix#" [%0], %1;";
+  let constraints = ":: \"r\"(address), \""#constraint#"\"(value) : \"memory\"";
+}
+def Ptx_StSharedF32Op : Ptx_StoreShared<"st_shared_f32", "f32", F32, "float", "f">;
+def Ptx_StSharedI32Op : Ptx_StoreShared<"st_shared_i32", "b32", I32, "int", "r">;
+
+// A copy between four registers of i32 and memory.
+class Ptx_VectorInstr<string opMnemonic> : Ptx_Instr<opMnemonic> {
+  let hasVerifier = 1;
+  let extraDefinition = [{
+    ::llvm::SmallVector<::moejit::ptx::CallArgument> $cppClass::callArguments() {
+      return vectorArguments(*this, getRegs(), getIndices(), getStaticIndices());
+    }
+    ::llvm::LogicalResult $cppClass::verify() {
+      return verifyVector(*this, getRegs(), getIndices(), getStaticIndices());
+    }
+  }];
+  let extraClassDeclaration = "::llvm::SmallVector<::moejit::ptx::CallArgument> callArguments();";
+}
+
+def Ptx_LdSharedV4Op : Ptx_VectorInstr<"ld_shared_v4"> {
+  let summary = "Load 16 bytes from shared memory into four registers";
+  let description = [{
+    PTX `ld.shared.v4.b32`; `address` is a multiple of 16.
+
+    ```mlir
+    ptx.ld_shared_v4 %address, %words : !ptx.regs<4xi32>
+    ```
+  }];
+  let arguments = (ins Ptx_SharedRead:$address, Ptx_RegsWrite:$regs, Variadic<I32>:$indices,
+      DenseI64ArrayAttr:$static_indices);
+  let assemblyFormat = [{
+    $address `,` $regs `` custom<Indices>($indices, $static_indices)
+    attr-dict `:` qualified(type($regs))
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$address, "::mlir::Value":$regs,
+      CArg<"::llvm::ArrayRef<::mlir::OpFoldResult>", "{}">:$fragment)>];
+  let parameters = "int address, int (&v)[4]";
+  let assembly = "ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];";
+  let constraints = [{: "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "r"(address) : "memory"}];
+}
+
+def Ptx_StSharedV4Op : Ptx_VectorInstr<"st_shared_v4"> {
+  let summary = "Store four registers to 16 bytes of shared memory";
+  let description = [{ PTX `st.shared.v4.b32`; `address` is a multiple of 16. }];
+  let arguments = (ins Ptx_SharedWrite:$address, Ptx_RegsRead:$regs, Variadic<I32>:$indices,
+      DenseI64ArrayAttr:$static_indices);
+  let assemblyFormat = [{
+    $address `,` $regs `` custom<Indices>($indices, $static_indices)
+    attr-dict `:` qualified(type($regs))
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$address, "::mlir::Value":$regs,
+      CArg<"::llvm::ArrayRef<::mlir::OpFoldResult>", "{}">:$fragment)>];
+  let parameters = "int address, const int (&v)[4]";
+  let assembly = "st.shared.v4.b32 [%0], {%1, %2, %3, %4};";
+  let constraints = [{:: "r"(address), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]) : "memory"}];
+}
+
+def Ptx_StmatrixX4Op : Ptx_Instr<"stmatrix_x4", [Ptx_Convergent]> {
+  let summary =
+      "Store four 8×8 matrices of 16-bit elements, one row of one matrix at each lane's address";
+  let description = [{ PTX `stmatrix.sync.aligned.m8n8.x4.shared.b16`. }];
+  let arguments = (ins Ptx_SharedWrite:$address, I32:$r0, I32:$r1, I32:$r2, I32:$r3);
+  let assemblyFormat = "$address `,` $r0 `,` $r1 `,` $r2 `,` $r3 attr-dict";
+  let parameters = "int address, int r0, int r1, int r2, int r3";
+  let assembly = "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};";
+  let constraints = [{:: "r"(address), "r"(r0), "r"(r1), "r"(r2), "r"(r3) : "memory"}];
+}
+
+//===- Global memory (PTX ISA, Data Movement: ld, ld.global.nc, st, atom) ---------------------===//
+
+class Ptx_LoadGlobal<string opMnemonic, TypeConstraint type> : Ptx_Instr<opMnemonic> {
+  let arguments = (ins Ptx_GlobalRead:$pointer, I64:$offset);
+  let results = (outs type:$value);
+  let assemblyFormat = "$pointer `,` $offset attr-dict";
+  let parameters = "const void *pointer, long long offset";
+}
+def Ptx_LdGlobalF32Op : Ptx_LoadGlobal<"ld_global_f32", F32> {
+  let summary = "Load a float that no one writes while the kernel runs";
+  let description = [{ PTX `ld.global.nc.f32` at `offset` bytes. }];
+  let result = "float";
+  let hasEffect = 0;
+  let assembly = "ld.global.nc.f32 %0, [%1];";
+  let constraints = [{: "=f"(result) : "l"((const char *)pointer + offset)}];
+}
+def Ptx_LdGlobalI32Op : Ptx_LoadGlobal<"ld_global_i32", I32> {
+  let summary = "Load a 32-bit word";
+  let description = [{ PTX `ld.global.b32` at `offset` bytes. }];
+  let result = "int";
+  let assembly = "ld.global.b32 %0, [%1];";
+  let constraints = [{: "=r"(result) : "l"((const char *)pointer + offset) : "memory"}];
+}
+
+class Ptx_StoreGlobal<string opMnemonic, string suffix, TypeConstraint type, string cType,
+                      string argument> : Ptx_Instr<opMnemonic> {
+  let description = "PTX `st.global."#suffix#"` at `offset` bytes.";
+  let arguments = (ins Ptx_GlobalWrite:$pointer, I64:$offset, type:$value);
+  let assemblyFormat = "$pointer `,` $offset `,` $value attr-dict";
+  let parameters = "void *pointer, long long offset, "#cType#" value";
+  let assembly = "st.global."#suffix#" [%0], %1;";
+  let constraints = [{:: "l"((char *)pointer + offset), }]#argument#[{ : "memory"}];
+}
+def Ptx_StGlobalF32Op : Ptx_StoreGlobal<"st_global_f32", "f32", F32, "float", [{"f"(value)}]> {
+  let summary = "Store a float";
+}
+def Ptx_StGlobalB16Op : Ptx_StoreGlobal<"st_global_b16", "b16", I32, "int", [{"h"((short)value)}]> {
+  let summary = "Store the low 16 bits of a word";
+}
+def Ptx_StGlobalB32Op : Ptx_StoreGlobal<"st_global_b32", "b32", I32, "int", [{"r"(value)}]> {
+  let summary = "Store a 32-bit word";
+}
+
+class Ptx_StoreGlobalVector<string opMnemonic> : Ptx_VectorInstr<opMnemonic> {
+  let arguments = (ins Ptx_GlobalWrite:$pointer, I64:$offset, Ptx_RegsRead:$regs,
+      Variadic<I32>:$indices, DenseI64ArrayAttr:$static_indices);
+  let assemblyFormat = [{
+    $pointer `,` $offset `,` $regs `` custom<Indices>($indices, $static_indices)
+    attr-dict `:` qualified(type($regs))
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$pointer, "::mlir::Value":$offset,
+      "::mlir::Value":$regs, CArg<"::llvm::ArrayRef<::mlir::OpFoldResult>", "{}">:$fragment)>];
+  let parameters = "void *pointer, long long offset, const int (&v)[4]";
+}
+def Ptx_StGlobalV2Op : Ptx_StoreGlobalVector<"st_global_v2"> {
+  let summary = "Store the first two of four registers to 8 bytes of global memory";
+  let description = [{ PTX `st.global.v2.b32`; the address is a multiple of 8. }];
+  let assembly = "st.global.v2.b32 [%0], {%1, %2};";
+  let constraints = [{:: "l"((char *)pointer + offset), "r"(v[0]), "r"(v[1]) : "memory"}];
+}
+def Ptx_StGlobalV4Op : Ptx_StoreGlobalVector<"st_global_v4"> {
+  let summary = "Store four registers to 16 bytes of global memory";
+  let description = [{ PTX `st.global.v4.b32`; the address is a multiple of 16. }];
+  let assembly = "st.global.v4.b32 [%0], {%1, %2, %3, %4};";
+  let constraints =
+      [{:: "l"((char *)pointer + offset), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]) : "memory"}];
+}
+
+def Ptx_AtomAddGlobalI32Op : Ptx_Instr<"atom_add_global_i32"> {
+  let summary = "Add to a word of global memory and return what it was";
+  let description = [{ PTX `atom.relaxed.gpu.global.add.s32` at `offset` bytes. }];
+  let arguments = (ins Arg<Ptx_Ptr, "", [Ptx_ReadGlobal, Ptx_WriteGlobal]>:$pointer, I64:$offset,
+      I32:$value);
+  let results = (outs I32:$old);
+  let assemblyFormat = "$pointer `,` $offset `,` $value attr-dict";
+  let result = "int";
+  let parameters = "void *pointer, long long offset, int value";
+  let assembly = "atom.relaxed.gpu.global.add.s32 %0, [%1], %2;";
+  let constraints = [{: "=r"(result) : "l"((char *)pointer + offset), "r"(value) : "memory"}];
+}
+
+#endif // MOEJIT_PTX_MEMORY_TD

@@ -1,0 +1,252 @@
+// Owns the step from what a GEMM is to how one block computes it: tiles, K steps, and where scales apply. The result is the plainest kernel there is.
+#include "compiler/SpecFromModule.h"
+#include "compiler/passes/tile/Lowering.h"
+
+namespace moejit::tile {
+#define GEN_PASS_DEF_MOELOWERTOTILE
+#include "compiler/passes/tile/TilePasses.h.inc"
+} // namespace moejit::tile
+
+using namespace mlir;
+using namespace moejit;
+using namespace moejit::tile;
+
+namespace {
+
+/// One side's scales, as the tile program sees them.
+struct ScaleView {
+  ViewType type;
+  Value view;
+  int64_t granule = 1;      ///< rows or columns one scale covers
+  int64_t entries = 1;      ///< scales of one tile
+  int64_t kGranule = 0;     ///< elements of K one scale covers; 0: all
+  bool isPerExpert = false; ///< one scale an expert and no other index
+  bool isPerItem = false;   ///< an index along rows or columns
+  bool isMnMajor = false;
+  bool canCopyInBulk = false;
+};
+
+struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<moe::KernelOp> kernels(getOperation().getOps<moe::KernelOp>());
+    for (moe::KernelOp kernel : kernels)
+      if (failed(lower(kernel)))
+        return signalPassFailure();
+  }
+
+  ViewType viewOf(ArrayRef<int64_t> shape, Type element) {
+    return ViewType::get(&getContext(), shape, element);
+  }
+
+  FailureOr<ScaleView> activationScales(moe::KernelOp kernel, const Spec &spec) {
+    Type f32 = Float32Type::get(&getContext());
+    ScaleView scales;
+    const Granule &rows = spec.xScales.granule[0];
+    scales.kGranule = spec.xScales.kGranule();
+    scales.isMnMajor = spec.xScales.order == ScaleOrder::MnMajor;
+    scales.canCopyInBulk = scales.isMnMajor && spec.xScales.alignBytes % 16 == 0 &&
+                           spec.xScales.alignBytes > 0;
+    scales.granule = tileM;
+    if (rows.kind == Granule::Kind::Extent) {
+      scales.granule = rows.extent;
+      scales.isPerItem = true;
+      scales.entries = tileM / rows.extent;
+    }
+    scales.isPerExpert = rows.kind == Granule::Kind::Expert;
+    if (scales.isPerItem && scales.granule != 1)
+      return kernel.emitOpError("has one activation scale for ")
+             << scales.granule << " rows; only one a row is lowered";
+    if (!scales.isPerItem && scales.kGranule != 0)
+      return kernel.emitOpError("has activation scales that vary along K but not along rows");
+    int64_t rowsExtent = ShapedType::kDynamic;
+    if (scales.kGranule != 0) {
+      int64_t steps = (spec.k + scales.kGranule - 1) / scales.kGranule;
+      scales.type = scales.isMnMajor ? viewOf({steps, rowsExtent}, f32)
+                                     : viewOf({rowsExtent, steps}, f32);
+    } else {
+      scales.type = viewOf({scales.isPerItem ? rowsExtent
+                                             : (scales.isPerExpert ? spec.numExperts : 1)},
+                           f32);
+    }
+    return checkStep(kernel, "activation", scales);
+  }
+
+  FailureOr<ScaleView> weightScales(moe::KernelOp kernel, const Spec &spec) {
+    Type f32 = Float32Type::get(&getContext());
+    ScaleView scales;
+    // Eager weights are those of one expert.
+    ArrayRef<Granule> granule(spec.wScales.granule);
+    const Granule &columns = granule[granule.size() - 2];
+    bool isPerExpert = granule.size() == 2 || granule[0].kind == Granule::Kind::Extent;
+    scales.kGranule = spec.wScales.kGranule();
+    scales.granule = tileN;
+    if (columns.kind == Granule::Kind::Extent) {
+      scales.granule = columns.extent;
+      scales.isPerItem = true;
+      if (scales.granule % tileN != 0 && tileN % scales.granule != 0)
+        return kernel.emitOpError("has weight scales for ")
+               << scales.granule << " columns, which do not divide a tile of " << tileN;
+      scales.entries = std::max<int64_t>(1, tileN / scales.granule);
+    }
+    scales.isPerExpert = !scales.isPerItem && isPerExpert;
+    if (scales.isPerItem && !isPerExpert)
+      return kernel.emitOpError("has weight scales shared by experts but not by columns");
+    if (!scales.isPerItem && scales.kGranule != 0)
+      return kernel.emitOpError("has weight scales that vary along K but not along columns");
+    SmallVector<int64_t> shape = {isPerExpert ? spec.numExperts : 1};
+    if (scales.isPerItem)
+      shape.push_back((spec.n + scales.granule - 1) / scales.granule);
+    if (scales.kGranule != 0)
+      shape.push_back((spec.k + scales.kGranule - 1) / scales.kGranule);
+    scales.type = viewOf(shape, f32);
+    return checkStep(kernel, "weight", scales);
+  }
+
+  FailureOr<ScaleView> checkStep(moe::KernelOp kernel, StringRef side, const ScaleView &scales) {
+    if (scales.kGranule != 0 && scales.kGranule % tileK != 0)
+      return kernel.emitOpError("has ")
+             << side << " scales for every " << scales.kGranule
+             << " of K, which a step of " << tileK << " does not divide";
+    return scales;
+  }
+
+  LogicalResult lower(moe::KernelOp kernel) {
+    Result<Spec> found = specFromKernel(kernel);
+    if (!found)
+      return kernel.emitOpError(found.error().text());
+    const Spec &spec = *found;
+    if (spec.dispatch != Dispatch::Grouped && spec.dispatch != Dispatch::Eager)
+      return kernel.emitOpError("dispatches ")
+             << dispatchName(spec.dispatch) << "; only grouped and eager are lowered";
+    FailureOr<ScaleView> xScales = activationScales(kernel, spec);
+    FailureOr<ScaleView> wScales = weightScales(kernel, spec);
+    if (failed(xScales) || failed(wScales))
+      return failure();
+    bool isGrouped = spec.dispatch == Dispatch::Grouped;
+
+    MLIRContext *context = &getContext();
+    OpBuilder builder(kernel);
+    Location loc = kernel.getLoc();
+    SmallVector<Type> types = {
+        viewOf({ShapedType::kDynamic, spec.k}, moe::mlirType(spec.xType, context)), xScales->type};
+    SmallVector<StringRef> names = {"x", "x_scales"};
+    if (isGrouped) {
+      types.push_back(viewOf({spec.numExperts + 1}, builder.getI32Type()));
+      names.push_back("offsets");
+    }
+    types.push_back(
+        viewOf({spec.numExperts, spec.n, spec.k}, moe::mlirType(spec.wType, context)));
+    types.push_back(wScales->type);
+    types.push_back(
+        viewOf({ShapedType::kDynamic, spec.n}, moe::mlirType(spec.outType, context)));
+    names.append({"w", "w_scales", "y"});
+    auto program = KernelOp::create(builder, loc, kernel.getSymName(),
+                                    builder.getStrArrayAttr(names), warpgroups, nullptr, nullptr);
+    Block *body = builder.createBlock(&program.getBody(), {}, types,
+                                      SmallVector<Location>(types.size(), loc));
+    Value x = body->getArgument(0);
+    xScales->view = body->getArgument(1);
+    Value offsets = isGrouped ? body->getArgument(2) : Value();
+    unsigned rest = isGrouped ? 3 : 2;
+    Value w = body->getArgument(rest);
+    wScales->view = body->getArgument(rest + 1);
+    Value y = body->getArgument(rest + 2);
+
+    Code code(builder, loc);
+    auto scheduler = SchedulerOp::create(
+        builder, loc, SchedulerType::get(context), offsets, tileM, tileN, spec.n, spec.numExperts,
+        Order::Static, 1, isGrouped && spec.skipped == Skipped::Zeroed, nullptr);
+    auto tiles = ForTilesOp::create(builder, loc, scheduler);
+    Type i32 = builder.getI32Type();
+    builder.createBlock(&tiles.getBody(), {}, {i32, i32, i32, i32, builder.getI1Type()},
+                        SmallVector<Location>(5, loc));
+    auto acc = AccOp::create(builder, loc, AccType::get(context, tileM, tileN, std::nullopt, 0));
+    FillOp::create(builder, loc, acc);
+
+    // A tile no expert owns has no K steps: its zeros are stored as any result.
+    Value steps = code.select(tiles.getLive(), code.i32((spec.k + tileK - 1) / tileK), code.i32(0));
+    auto loop = scf::ForOp::create(builder, loc, code.i32(0), steps, code.i32(1));
+    loop->setAttr("ptx.name", builder.getStringAttr("kStep"));
+    {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(loop.getBody());
+      Value k = code.name(code.mul(loop.getInductionVar(), tileK), "k");
+      Value a = load(code, x, {tiles.getFirstRow(), k}, {tileM, tileK});
+      Value b = load(code, w, {tiles.getExpert(), tiles.getFirstColumn(), k}, {1, tileN, tileK});
+      auto dot = DotOp::create(builder, loc, acc, a, b, Value(), Value(), IntegerAttr(),
+                               IntegerAttr(), UnitAttr(), UnitAttr(), IntegerAttr(), TypeAttr());
+      if (spec.accumulate == Accumulate::Exact)
+        dot.setExact(true);
+      builder.setInsertionPoint(dot);
+      if (xScales->kGranule != 0) {
+        dot.getRowScalesMutable().assign(
+            loadRowScales(code, *xScales, tiles, code.div(k, xScales->kGranule)));
+        dot.setRowGranule(xScales->granule);
+      }
+      if (wScales->kGranule != 0) {
+        dot.getColumnScalesMutable().assign(
+            loadColumnScales(code, *wScales, tiles, code.div(k, wScales->kGranule)));
+        dot.setColumnGranule(wScales->granule);
+      }
+      builder.setInsertionPointAfter(dot);
+      WaitOp::create(builder, loc, acc, 0);
+    }
+
+    if (xScales->kGranule == 0 || wScales->kGranule == 0) {
+      // Scales of rows nobody owns may be anything, so they must not touch the zeros.
+      auto branch = scf::IfOp::create(builder, loc, tiles.getLive(), /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(branch.thenBlock());
+      Value rowScales, columnScales;
+      if (xScales->kGranule == 0)
+        rowScales = loadRowScales(code, *xScales, tiles, Value());
+      if (wScales->kGranule == 0)
+        columnScales = loadColumnScales(code, *wScales, tiles, Value());
+      ScaleOp::create(builder, loc, acc, rowScales, columnScales,
+                      rowScales ? builder.getI64IntegerAttr(xScales->granule) : IntegerAttr(),
+                      columnScales ? builder.getI64IntegerAttr(wScales->granule) : IntegerAttr());
+    }
+    StoreOp::create(builder, loc, acc, y, tiles.getFirstRow(), tiles.getFirstColumn(),
+                    tiles.getTileRows(), false, nullptr);
+    kernel.erase();
+    return success();
+  }
+
+  Value load(Code &code, Value view, ValueRange coordinates, ArrayRef<int64_t> box,
+             bool isBulk = false) {
+    Type element = cast<ViewType>(view.getType()).getElementType();
+    return LoadOp::create(code.builder, code.loc, BlockType::get(&getContext(), box, element), view,
+                          coordinates, isBulk);
+  }
+
+  Value loadRowScales(Code &code, const ScaleView &scales, ForTilesOp tiles, Value kIndex) {
+    if (!scales.isPerItem)
+      return load(code, scales.view,
+                  {scales.isPerExpert ? tiles.getExpert() : code.i32(0)}, {1});
+    Value row = tiles.getFirstRow();
+    if (!kIndex)
+      return load(code, scales.view, {row}, {tileM});
+    if (scales.isMnMajor)
+      return load(code, scales.view, {kIndex, row}, {1, tileM}, scales.canCopyInBulk);
+    return load(code, scales.view, {row, kIndex}, {tileM, 1});
+  }
+
+  Value loadColumnScales(Code &code, const ScaleView &scales, ForTilesOp tiles, Value kIndex) {
+    SmallVector<Value> coordinates = {
+        scales.isPerExpert || scales.isPerItem ? tiles.getExpert() : code.i32(0)};
+    SmallVector<int64_t> box = {1};
+    if (scales.isPerItem) {
+      coordinates.push_back(code.div(tiles.getFirstColumn(), scales.granule));
+      box.push_back(scales.entries);
+    }
+    if (kIndex) {
+      coordinates.push_back(kIndex);
+      box.push_back(1);
+    }
+    return load(code, scales.view, coordinates, box);
+  }
+};
+
+} // namespace

@@ -1,0 +1,88 @@
+// Owns the layout of shared memory.
+#include "compiler/passes/tile/TilePasses.h"
+
+#include "llvm/Support/MathExtras.h"
+
+namespace moejit::tile {
+#define GEN_PASS_DEF_TILEALLOCATESHARED
+#include "compiler/passes/tile/TilePasses.h.inc"
+} // namespace moejit::tile
+
+using namespace mlir;
+using namespace moejit;
+using namespace moejit::tile;
+
+namespace {
+
+/// A warp's store buffer: 16 rows of 64 16-bit results, 16 bytes apart more so that `stmatrix` meets no bank twice.
+constexpr int64_t storeBytesPerWarp = 16 * 144;
+/// Full and empty mbarriers of a slot.
+constexpr int64_t barrierBytes = 16;
+/// Tile queue: two slots of full barrier, empty barrier and tile number.
+constexpr int64_t queueBytes = 48;
+
+struct AllocateShared : tile::impl::TileAllocateSharedBase<AllocateShared> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    Builder builder(&getContext());
+    int64_t used = 0;
+    auto take = [&](int64_t bytes, int64_t align) {
+      int64_t offset = llvm::alignTo(used, align);
+      used = offset + bytes;
+      return offset;
+    };
+
+    // One slot is one contiguous block, barriers and scales inside: a single address serves all of it.
+    kernel.walk([&](RingOp ring) {
+      int64_t bytes = 0;
+      SmallVector<int64_t> offsets;
+      for (unsigned i = 0; i < ring.getFields().size(); ++i) {
+        FieldLayout layout = *fieldLayout(ring.getField(i));
+        offsets.push_back(llvm::alignTo(bytes, layout.alignBytes));
+        bytes = offsets.back() + layout.bytes;
+      }
+      int64_t barriers = llvm::alignTo(bytes, 8);
+      int64_t stride = llvm::alignTo(barriers + barrierBytes, 1024);
+      ring.setFieldOffsets(offsets);
+      ring.setBarrierOffset(barriers);
+      ring.setStride(stride);
+      ring.setSharedOffset(take(stride * ring.getStages(), 1024));
+    });
+    std::optional<int64_t> storeBuffer;
+    kernel.walk([&](StoreOp store) {
+      if (!store.getStaged())
+        return;
+      if (!storeBuffer)
+        storeBuffer = take(storeBytesPerWarp * 4 * kernel.getWarpgroups(), 128);
+      store.setSharedOffset(*storeBuffer);
+    });
+    Operation *firstUse = nullptr;
+    kernel.walk([&](SchedulerOp scheduler) {
+      scheduler.setSharedOffset(take(queueBytes + 4 * (scheduler.getExperts() + 1), 16));
+    });
+
+    if (used > limitBytes) {
+      kernel.emitOpError("needs ") << used << " bytes of shared memory, a block has " << limitBytes
+                                   << "; use fewer stages or a smaller tile";
+      return signalPassFailure();
+    }
+    kernel.setSharedBytes(used);
+
+    // Barriers and boundaries set up by the first threads are there for all after this.
+    if (!kernel.getBody().getOps<SyncOp>().empty())
+      return;
+    for (Operation &op : kernel.getBody().front())
+      if (isa<RoleOp, ForTilesOp>(op)) {
+        firstUse = &op;
+        break;
+      }
+    if (firstUse) {
+      OpBuilder at(firstUse);
+      SyncOp::create(at, kernel.getLoc());
+    }
+  }
+};
+
+} // namespace

@@ -1,0 +1,136 @@
+// Owns how copies become bulk tensor copies, and which tensor maps the launch must make for them.
+#include "compiler/passes/tile/Lowering.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace moejit::tile {
+#define GEN_PASS_DEF_TILELOWERCOPIES
+#include "compiler/passes/tile/TilePasses.h.inc"
+} // namespace moejit::tile
+
+using namespace mlir;
+using namespace moejit;
+using namespace moejit::tile;
+
+namespace {
+
+constexpr int64_t copiedScalars = 4; // 16 bytes of f32, the least a bulk copy brings
+
+struct LowerCopies : tile::impl::TileLowerCopiesBase<LowerCopies> {
+  void runOnOperation() override {
+    SmallVector<CopyOp> copies;
+    getOperation().walk([&](CopyOp copy) { copies.push_back(copy); });
+    for (CopyOp copy : copies)
+      if (failed(lower(copy)))
+        return signalPassFailure();
+    if (!recipes.empty())
+      getOperation().setTensorMapsAttr(Builder(&getContext()).getArrayAttr(recipes));
+  }
+
+  LogicalResult lower(CopyOp copy) {
+    KernelOp kernel = getOperation();
+    OpBuilder builder(copy);
+    Code code(builder, copy.getLoc());
+    RingOp ring = ringOf(copy.getSlot());
+    Value destination = fieldAddress(code, copy, copy.getSlot(), copy.getField());
+    if (!destination)
+      return failure();
+    if (copy.getField() >= ring.getFields().size())
+      return copy.emitOpError("fills field ") << copy.getField() << " of a ring with "
+                                              << ring.getFields().size();
+    auto view = dyn_cast<BlockArgument>(copy.getView());
+    if (!view || view.getOwner()->getParentOp() != kernel)
+      return copy.emitOpError("copies from a view that is no argument of the kernel");
+    ViewType type = copy.getView().getType();
+    BlockType block = ring.getField(copy.getField());
+    FieldLayout layout = *fieldLayout(block);
+    Value full = code.add(addressOf(code, copy.getSlot()), *ring.getBarrierOffset());
+    Value policy =
+        copy.getEvictFirst() ? threadValue(kernel, ThreadValue::EvictFirst) : Value();
+
+    // The map's dimension 0 is the contiguous one.
+    SmallVector<int64_t> extents(llvm::reverse(type.getShape()));
+    SmallVector<int64_t> box(llvm::reverse(block.getShape()));
+    SmallVector<Value> coordinates(llvm::reverse(copy.getCoordinates()));
+    switch (layout.kind) {
+    case FieldLayout::Kind::Matrix:
+      break;
+    case FieldLayout::Kind::Vector:
+      box[0] = layout.transactionBytes / type.getElementBytes();
+      coordinates[0] = code.bitAnd(coordinates[0], -copiedScalars);
+      break;
+    case FieldLayout::Kind::Scalars:
+      return lowerScalars(code, copy, view, block, destination, full, policy);
+    }
+    Value map = mapFor(view, extents, box, layout.kind == FieldLayout::Kind::Matrix);
+    ptx::TmaLoadOp::create(builder, copy.getLoc(), destination, map, coordinates, full, policy,
+                           Value());
+    copy.erase();
+    return success();
+  }
+
+  LogicalResult lowerScalars(Code &code, CopyOp copy, BlockArgument view, BlockType block,
+                             Value destination, Value full, Value policy) {
+    ViewType type = copy.getView().getType();
+    int64_t total = 1, step = 1, entryStep = 1;
+    for (int64_t extent : type.getShape())
+      total *= extent;
+    if (total > INT32_MAX)
+      return copy.emitOpError("indexes ") << total << " scales, more than 2^31";
+    for (int64_t d = type.getRank() - 1; d >= 0; --d) {
+      if (block.getShape()[d] > 1)
+        entryStep = step;
+      step *= type.getShape()[d];
+    }
+    Value map = mapFor(view, {total}, {copiedScalars}, /*isSwizzled=*/false);
+    Value first = linearIndex(code, type, copy.getCoordinates());
+    for (int64_t entry = 0; entry < fieldLayout(block)->entries; ++entry) {
+      Value start = code.bitAnd(code.add(first, entry * entryStep), -copiedScalars);
+      ptx::TmaLoadOp::create(code.builder, copy.getLoc(), code.add(destination, entry * 128), map,
+                             start, full, policy, Value());
+    }
+    copy.erase();
+    return success();
+  }
+
+  /// The kernel's tensor map parameter for boxes of `box` from `view`; made once for equal needs.
+  Value mapFor(BlockArgument view, ArrayRef<int64_t> extents, ArrayRef<int64_t> box,
+               bool isSwizzled) {
+    KernelOp kernel = getOperation();
+    Builder builder(&getContext());
+    ViewType type = cast<ViewType>(view.getType());
+    SmallVector<NamedAttribute> recipe;
+    auto put = [&](StringRef key, Attribute value) {
+      recipe.push_back(builder.getNamedAttr(key, value));
+    };
+    put("operand", kernel.getOperandNames()[view.getArgNumber()]);
+    put("type", TypeAttr::get(type.getElementType()));
+    put("extents", builder.getDenseI64ArrayAttr(extents));
+    put("box", builder.getDenseI64ArrayAttr(box));
+    put("swizzled", builder.getBoolAttr(isSwizzled));
+    // Bytes between neighbours of every outer dimension; dynamic: as the launch gives them.
+    SmallVector<int64_t> strides;
+    bool isPacked = ShapedType::isStaticShape(extents);
+    int64_t bytes = type.getElementBytes();
+    for (int64_t extent : extents.drop_back()) {
+      bytes = isPacked ? bytes * extent : ShapedType::kDynamic;
+      strides.push_back(bytes);
+    }
+    put("strides", builder.getDenseI64ArrayAttr(strides));
+    DictionaryAttr attr = builder.getDictionaryAttr(recipe);
+    Value &map = maps[attr];
+    if (!map) {
+      map = kernel.getBody().addArgument(ptx::TmapType::get(&getContext()), kernel.getLoc());
+      SmallVector<Attribute> names(kernel.getOperandNames().begin(), kernel.getOperandNames().end());
+      names.push_back(kernel.getOperandNames()[view.getArgNumber()]);
+      kernel.setOperandNamesAttr(builder.getArrayAttr(names));
+      recipes.push_back(attr);
+    }
+    return map;
+  }
+
+  llvm::MapVector<Attribute, Value> maps;
+  SmallVector<Attribute> recipes;
+};
+
+} // namespace

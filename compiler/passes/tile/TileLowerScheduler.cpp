@@ -1,0 +1,242 @@
+// Owns the order in which a block walks the output tiles.
+#include "compiler/passes/tile/Lowering.h"
+
+namespace moejit::tile {
+#define GEN_PASS_DEF_TILELOWERSCHEDULER
+#include "compiler/passes/tile/TilePasses.h.inc"
+} // namespace moejit::tile
+
+using namespace mlir;
+using namespace moejit;
+using namespace moejit::tile;
+
+namespace {
+
+/// Shared memory of a scheduler: the queue, then the boundaries of the experts.
+constexpr int64_t queueBytes = 48;
+
+/// Registers of a walk.
+enum Walk : int64_t {
+  TileNumber, ///< the tile drawn last
+  GroupNumber, ///< 0: rows before the first expert; 1 + e: expert e; E + 1: rows after the last
+  Low,        ///< first row of the group
+  High,       ///< row after its last
+  FirstTile,  ///< number of the group's first tile
+  WalkSize,
+};
+
+struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
+  KernelOp kernel;
+  Value rows;
+
+  void runOnOperation() override {
+    kernel = getOperation();
+    SmallVector<SchedulerOp> schedulers;
+    kernel.walk([&](SchedulerOp op) { schedulers.push_back(op); });
+    for (SchedulerOp scheduler : schedulers) {
+      if (!scheduler.getSharedOffset()) {
+        scheduler.emitOpError("has no shared memory; run tile-allocate-shared first");
+        return signalPassFailure();
+      }
+      SmallVector<ForTilesOp> loops;
+      for (Operation *user : scheduler.getResult().getUsers())
+        loops.push_back(cast<ForTilesOp>(user));
+      for (ForTilesOp loop : loops)
+        lower(scheduler, loop);
+      // The launch sizes its grid by the tiles there can be.
+      Builder builder(&getContext());
+      kernel->setAttr("tile.grid",
+                      builder.getDictionaryAttr(
+                          {builder.getNamedAttr("tile_m", scheduler.getTileMAttr()),
+                           builder.getNamedAttr("tile_n", scheduler.getTileNAttr()),
+                           builder.getNamedAttr("columns", scheduler.getColumnsAttr()),
+                           builder.getNamedAttr("experts", scheduler.getExpertsAttr())}));
+      lower(scheduler);
+    }
+  }
+
+  /// Brings the boundaries to shared memory, inside [0, S]; every thread copies some.
+  void lower(SchedulerOp scheduler) {
+    OpBuilder builder(scheduler);
+    Location loc = scheduler.getLoc();
+    Code code(builder, loc);
+    if (scheduler.getOffsets()) {
+      Value s = RowsOp::create(builder, loc, builder.getI32Type());
+      Value thread = threadValue(kernel, ThreadValue::Thread);
+      Value pointer = pointerTo(code, scheduler.getOffsets());
+      auto loop = scf::ForOp::create(builder, loc, thread, code.i32(scheduler.getExperts() + 1),
+                                     code.i32(kernel.getThreads()));
+      loop->setAttr("ptx.name", builder.getStringAttr("expert"));
+      builder.setInsertionPointToStart(loop.getBody());
+      Value offset = code.mul(loop.getInductionVar(), 4);
+      Value boundary =
+          ptx::LdGlobalI32Op::create(builder, loc, pointer, code.extend(offset));
+      Value inside = code.min(code.max(boundary, code.i32(0)), s);
+      ptx::StSharedI32Op::create(builder, loc, code.add(boundaries(code, scheduler), offset),
+                                 inside);
+    }
+    scheduler.erase();
+  }
+
+  Value boundaries(Code &code, SchedulerOp scheduler) {
+    return code.add(threadValue(kernel, ThreadValue::SharedBase),
+                    *scheduler.getSharedOffset() + queueBytes);
+  }
+
+  int64_t columnTiles(SchedulerOp scheduler) {
+    return (scheduler.getColumns() + scheduler.getTileN() - 1) / scheduler.getTileN();
+  }
+
+  void lower(SchedulerOp scheduler, ForTilesOp loop) {
+    OpBuilder builder(loop);
+    Location loc = loop.getLoc();
+    Code code(builder, loc);
+    rows = RowsOp::create(builder, loc, builder.getI32Type());
+    Value walk = ptx::RegsOp::create(builder, loc,
+                                     ptx::RegsType::get({WalkSize}, builder.getI32Type()));
+    code.name(walk, "walk");
+    start(code, scheduler, walk);
+    skipGroups(code, scheduler, walk);
+
+    auto whileOp = scf::WhileOp::create(builder, loc, TypeRange(), ValueRange());
+    builder.createBlock(&whileOp.getBefore());
+    scf::ConditionOp::create(builder, loc, hasTile(code, scheduler, walk), ValueRange());
+    Block *body = builder.createBlock(&whileOp.getAfter());
+    replaceArguments(code, scheduler, walk, loop);
+    body->getOperations().splice(body->end(), loop.getBody().front().getOperations());
+
+    auto draw = [&] {
+      Value next = code.add(code.get(walk, {code.index(TileNumber)}), gridSize(code));
+      code.set(walk, {code.index(TileNumber)}, next);
+      skipGroups(code, scheduler, walk);
+    };
+    auto nextTiles = llvm::to_vector(body->getOps<NextTileOp>());
+    if (nextTiles.empty()) {
+      builder.setInsertionPointToEnd(body);
+      draw();
+    } else {
+      builder.setInsertionPoint(nextTiles.front());
+      draw();
+      nextTiles.front().erase();
+    }
+    builder.setInsertionPointToEnd(body);
+    scf::YieldOp::create(builder, loc);
+    loop.erase();
+  }
+
+  Value gridSize(Code &code) { return ptx::GridSizeOp::create(code.builder, code.loc); }
+
+  void start(Code &code, SchedulerOp scheduler, Value walk) {
+    code.set(walk, {code.index(TileNumber)},
+             ptx::BlockIndexOp::create(code.builder, code.loc));
+    code.set(walk, {code.index(FirstTile)}, code.i32(0));
+    if (!scheduler.getOffsets()) {
+      code.set(walk, {code.index(GroupNumber)}, code.i32(1));
+      code.set(walk, {code.index(Low)}, code.i32(0));
+      code.set(walk, {code.index(High)}, rows);
+      return;
+    }
+    Value first = ptx::LdSharedI32Op::create(code.builder, code.loc, boundaries(code, scheduler));
+    code.name(first, "firstOwned");
+    if (scheduler.getZeroed()) {
+      code.set(walk, {code.index(GroupNumber)}, code.i32(0));
+      code.set(walk, {code.index(Low)}, code.i32(0));
+      code.set(walk, {code.index(High)}, first);
+      return;
+    }
+    Value second =
+        ptx::LdSharedI32Op::create(code.builder, code.loc, code.add(boundaries(code, scheduler), 4));
+    code.set(walk, {code.index(GroupNumber)}, code.i32(1));
+    code.set(walk, {code.index(Low)}, first);
+    code.set(walk, {code.index(High)}, code.max(first, second));
+  }
+
+  /// The last group that has tiles.
+  int64_t lastGroup(SchedulerOp scheduler) {
+    return scheduler.getExperts() + (scheduler.getOffsets() && scheduler.getZeroed() ? 1 : 0);
+  }
+
+  Value hasTile(Code &code, SchedulerOp scheduler, Value walk) {
+    Value group = code.get(walk, {code.index(GroupNumber)});
+    return code.less(group, code.i32(lastGroup(scheduler) + 1));
+  }
+
+  Value rowTiles(Code &code, SchedulerOp scheduler, Value walk) {
+    Value count = code.sub(code.get(walk, {code.index(High)}), code.get(walk, {code.index(Low)}));
+    return code.ceilDiv(count, scheduler.getTileM());
+  }
+
+  /// Steps over groups until the drawn tile lies in the current one, or no group is left.
+  void skipGroups(Code &code, SchedulerOp scheduler, Value walk) {
+    OpBuilder &builder = code.builder;
+    auto whileOp = scf::WhileOp::create(builder, code.loc, TypeRange(), ValueRange());
+    OpBuilder::InsertionGuard guard(builder);
+    auto tilesOf = [&] {
+      return code.mul(rowTiles(code, scheduler, walk), columnTiles(scheduler));
+    };
+    builder.createBlock(&whileOp.getBefore());
+    Value end = code.add(code.get(walk, {code.index(FirstTile)}), tilesOf());
+    Value isPast = code.less(code.get(walk, {code.index(TileNumber)}), end);
+    Value isLater = code.bitXor(isPast, arith::ConstantIntOp::create(builder, code.loc, 1, 1));
+    scf::ConditionOp::create(builder, code.loc,
+                             code.both(hasTile(code, scheduler, walk), isLater), ValueRange());
+    builder.createBlock(&whileOp.getAfter());
+    Value base = code.add(code.get(walk, {code.index(FirstTile)}), tilesOf());
+    Value group = code.name(code.add(code.get(walk, {code.index(GroupNumber)}), 1), "group");
+    Value low = code.name(code.get(walk, {code.index(High)}), "low");
+    code.set(walk, {code.index(FirstTile)}, base);
+    code.set(walk, {code.index(GroupNumber)}, group);
+    code.set(walk, {code.index(Low)}, low);
+    if (scheduler.getOffsets()) {
+      // Boundary E + 1 is S; past the last group the boundary is read, not used.
+      Value expert = code.min(group, code.i32(scheduler.getExperts()));
+      Value boundary = ptx::LdSharedI32Op::create(
+          builder, code.loc, code.add(boundaries(code, scheduler), code.mul(expert, 4)));
+      Value isTail = code.less(code.i32(scheduler.getExperts()), group);
+      Value high = code.max(low, code.select(isTail, rows, boundary));
+      code.set(walk, {code.index(High)}, high);
+    }
+    scf::YieldOp::create(builder, code.loc);
+  }
+
+  /// Turns the drawn tile number into expert, first row and column, rows and liveness.
+  void replaceArguments(Code &code, SchedulerOp scheduler, Value walk, ForTilesOp loop) {
+    int64_t tileM = scheduler.getTileM(), tileN = scheduler.getTileN();
+    int64_t across = columnTiles(scheduler), raster = scheduler.getRaster();
+    Value low = code.name(code.get(walk, {code.index(Low)}), "low");
+    Value high = code.name(code.get(walk, {code.index(High)}), "high");
+    Value group = code.name(code.get(walk, {code.index(GroupNumber)}), "group");
+    Value inGroup = code.name(code.sub(code.get(walk, {code.index(TileNumber)}),
+                                       code.get(walk, {code.index(FirstTile)})),
+                              "tileInGroup");
+    // `raster` row tiles share a sweep: row tiles run fastest inside it.
+    Value sweep = code.div(inGroup, raster * across);
+    Value inSweep = code.sub(inGroup, code.mul(sweep, raster * across));
+    Value rowTilesLeft = code.sub(code.ceilDiv(code.sub(high, low), tileM), code.mul(sweep, raster));
+    Value height = code.name(code.min(rowTilesLeft, code.i32(raster)), "sweepHeight");
+    Value columnTile = raster == 1 ? inSweep : code.div(inSweep, height);
+    Value rowTile = code.mul(sweep, raster);
+    if (raster != 1)
+      rowTile = code.add(rowTile, code.sub(inSweep, code.mul(columnTile, height)));
+    Value firstRow = code.name(code.add(low, code.mul(rowTile, tileM)), "tileRow");
+    Value firstColumn = code.name(code.mul(columnTile, tileN), "tileColumn");
+    Value tileRows =
+        code.name(code.min(code.sub(high, firstRow), code.i32(tileM)), "rowsInTile");
+    Value expert = code.i32(0), live = arith::ConstantIntOp::create(code.builder, code.loc, 1, 1);
+    if (scheduler.getOffsets()) {
+      Value last = code.i32(scheduler.getExperts() - 1);
+      expert = code.name(code.min(code.max(code.add(group, -1), code.i32(0)), last), "expert");
+      if (scheduler.getZeroed())
+        live = code.name(
+            code.both(code.less(code.i32(0), group),
+                      code.less(group, code.i32(scheduler.getExperts() + 1))),
+            "isOwned");
+    }
+    for (auto [argument, value] : llvm::zip(
+             loop.getBody().getArguments(),
+             SmallVector<Value>{expert, firstRow, firstColumn, tileRows, live}))
+      argument.replaceAllUsesWith(value);
+  }
+};
+
+} // namespace

@@ -1,0 +1,174 @@
+// Owns how results leave the registers.
+#include "compiler/passes/tile/Lowering.h"
+
+namespace moejit::tile {
+#define GEN_PASS_DEF_TILELOWERSTORES
+#include "compiler/passes/tile/TilePasses.h.inc"
+} // namespace moejit::tile
+
+using namespace mlir;
+using namespace moejit;
+using namespace moejit::tile;
+
+namespace {
+
+constexpr int64_t stagedColumns = 64;   // 16-bit results of one row in a warp's buffer
+constexpr int64_t stagedPitch = 144;    // bytes from row to row: 128 and one 16-byte bank shift
+constexpr int64_t warpRows = 16;
+
+struct LowerStores : tile::impl::TileLowerStoresBase<LowerStores> {
+  void runOnOperation() override {
+    SmallVector<StoreOp> stores;
+    getOperation().walk([&](StoreOp store) { stores.push_back(store); });
+    for (StoreOp store : stores)
+      if (failed(lower(store)))
+        return signalPassFailure();
+  }
+
+  LogicalResult lower(StoreOp store) {
+    kernel = getOperation();
+    OpBuilder builder(store);
+    Code code(builder, store.getLoc());
+    distribution = *distribute(store.getAcc().getType(), kernel.getWarpgroups());
+    element = store.getView().getType().getElementType();
+    columns = store.getView().getType().getShape()[1];
+    hasWholeTiles = columns % store.getAcc().getType().getColumns() == 0;
+    registers = registersOf(code, kernel, store.getAcc());
+    pointer = pointerTo(code, store.getView());
+    Value stride =
+        StrideOp::create(builder, store.getLoc(), builder.getI64Type(), store.getView());
+    strideBytes = code.name(code.mul(stride, element.getIntOrFloatBitWidth() / 8), "yStrideBytes");
+    if (store.getStaged() && (!store.getSharedOffset() || distribution.n % stagedColumns != 0))
+      return store.emitOpError("has no buffer to stage in; run tile-allocate-shared, and stage "
+                               "fragments of a multiple of 64 columns only");
+    for (int64_t batch = 0; batch < distribution.fragments(); ++batch) {
+      if (store.getStaged())
+        lowerStaged(code, store, batch);
+      else
+        lowerDirect(code, store, batch);
+    }
+    store.erase();
+    return success();
+  }
+
+  /// First row of the running warp in fragment `batch`.
+  Value warpRow(Code &code, int64_t batch) {
+    Value warp = threadValue(kernel, ThreadValue::WarpInGroup);
+    return code.add(fragmentRow(code, kernel, distribution, batch), code.mul(warp, warpRows));
+  }
+
+  /// Byte offset of an element of y.
+  Value offsetOf(Code &code, Value row, Value column) {
+    return code.add(code.mul(code.extend(row), strideBytes),
+                    code.mul(code.extend(column), element.getIntOrFloatBitWidth() / 8));
+  }
+
+  void ifInside(Code &code, Value column, function_ref<void()> body) {
+    if (hasWholeTiles)
+      return body();
+    code.onlyIf(code.less(column, code.i32(columns)), body);
+  }
+
+  Value pack(Code &code, Value low, Value high) {
+    if (element.isBF16())
+      return ptx::CvtBf16x2F32Op::create(code.builder, code.loc, low, high);
+    return ptx::CvtF16x2F32Op::create(code.builder, code.loc, low, high);
+  }
+
+  /// Each thread writes the two neighbouring elements it holds of every eight columns.
+  void lowerDirect(Code &code, StoreOp store, int64_t batch) {
+    Value lane = threadValue(kernel, ThreadValue::Lane);
+    Value rowInTile = code.add(warpRow(code, batch), code.shr(lane, 2));
+    Value column = code.add(fragmentColumn(code, kernel, distribution, batch), store.getColumn());
+    Value pair = code.mul(code.bitAnd(lane, 3), 2);
+    OpFoldResult f = code.index(batch);
+    for (int64_t down : {0, 8}) {
+      Value row = code.add(rowInTile, down);
+      code.onlyIf(code.less(row, store.getRows()), [&] {
+        Value line = code.name(
+            offsetOf(code, code.add(store.getRow(), row), code.add(column, pair)), "line");
+        code.unroll(0, distribution.n / 8, 1, [&](Value j) {
+          ifInside(code, code.add(column, code.mul(j, 8)), [&] {
+            Value offset = code.add(
+                line, code.extend(code.mul(j, element.getIntOrFloatBitWidth())));
+            Value index = code.add(code.mul(j, 4), down / 4);
+            Value low = code.get(registers, {f, index});
+            Value high = code.get(registers, {f, code.add(index, 1)});
+            if (element.isF32()) {
+              ptx::StGlobalF32Op::create(code.builder, code.loc, pointer, offset, low);
+              ptx::StGlobalF32Op::create(code.builder, code.loc, pointer, code.add(offset, 4),
+                                         high);
+            } else {
+              ptx::StGlobalB32Op::create(code.builder, code.loc, pointer, offset,
+                                         pack(code, low, high));
+            }
+          });
+        });
+      });
+    }
+  }
+
+  /// A warp gathers 16 rows of 64 results in its buffer and writes them out 16 bytes a thread.
+  void lowerStaged(Code &code, StoreOp store, int64_t batch) {
+    Location loc = store.getLoc();
+    Value lane = threadValue(kernel, ThreadValue::Lane);
+    Value warp = code.add(code.mul(threadValue(kernel, ThreadValue::Warpgroup), 4),
+                          threadValue(kernel, ThreadValue::WarpInGroup));
+    Value buffer = code.name(
+        code.add(threadValue(kernel, ThreadValue::SharedBase),
+                 code.add(code.mul(warp, warpRows * stagedPitch), *store.getSharedOffset())),
+        "buffer");
+    Value firstRow = code.name(warpRow(code, batch), "firstRow");
+    Value column = code.add(fragmentColumn(code, kernel, distribution, batch), store.getColumn());
+    OpFoldResult f = code.index(batch);
+    code.onlyIf(code.less(firstRow, store.getRows()), [&] {
+      // stmatrix: lanes 0–15 give the rows of the left 8 columns, lanes 16–31 those of the right 8.
+      Value into = code.name(code.add(code.add(buffer, code.mul(code.bitAnd(lane, 15), stagedPitch)),
+                                      code.mul(code.shr(lane, 4), 16)),
+                             "into");
+      for (int64_t q = 0; q < distribution.n / stagedColumns; ++q) {
+        ptx::SyncwarpOp::create(code.builder, loc);
+        code.unroll(0, stagedColumns / 8, 2, [&](Value j) {
+          SmallVector<Value> packed;
+          Value index = code.add(code.mul(j, 4), q * (stagedColumns / 2));
+          for (int64_t i = 0; i < 4; ++i) {
+            Value low = code.get(registers, {f, code.add(index, 2 * i)});
+            Value high = code.get(registers, {f, code.add(index, 2 * i + 1)});
+            packed.push_back(pack(code, low, high));
+          }
+          ptx::StmatrixX4Op::create(code.builder, loc, code.add(into, code.mul(j, 16)), packed[0],
+                                    packed[1], packed[2], packed[3]);
+        });
+        ptx::SyncwarpOp::create(code.builder, loc);
+        Value chunk = code.mul(code.bitAnd(lane, 7), 8);
+        Value chunkColumn = code.add(code.add(column, chunk), q * stagedColumns);
+        ifInside(code, chunkColumn, [&] {
+          code.unroll(0, warpRows, 4, [&](Value r) {
+            Value row = code.add(r, code.shr(lane, 3));
+            Value rowInTile = code.add(firstRow, row);
+            code.onlyIf(code.less(rowInTile, store.getRows()), [&] {
+              Value vector = ptx::RegsOp::create(
+                  code.builder, loc, ptx::RegsType::get({4}, code.builder.getI32Type()));
+              code.name(vector, "vector");
+              Value from = code.add(code.add(buffer, code.mul(row, stagedPitch)),
+                                    code.mul(code.bitAnd(lane, 7), 16));
+              ptx::LdSharedV4Op::create(code.builder, loc, from, vector, ArrayRef<OpFoldResult>());
+              Value offset = offsetOf(code, code.add(store.getRow(), rowInTile), chunkColumn);
+              ptx::StGlobalV4Op::create(code.builder, loc, pointer, offset, vector,
+                                        ArrayRef<OpFoldResult>());
+            });
+          });
+        });
+      }
+    });
+  }
+
+  KernelOp kernel;
+  Distribution distribution;
+  Type element;
+  int64_t columns = 0;
+  bool hasWholeTiles = false; ///< no tile reaches past the last column
+  Value registers, pointer, strideBytes;
+};
+
+} // namespace

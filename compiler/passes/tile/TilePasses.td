@@ -1,0 +1,138 @@
+// Passes over the `tile` dialect. Each is one schedule decision, right on tile IR from anywhere.
+#ifndef MOEJIT_TILE_PASSES
+#define MOEJIT_TILE_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+class TilePass<string argument> : Pass<argument, "::moejit::tile::KernelOp"> {
+  let dependentDialects = ["::moejit::tile::TileDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
+}
+class TileLoweringPass<string argument> : Pass<argument, "::moejit::tile::KernelOp"> {
+  let dependentDialects = ["::moejit::tile::TileDialect", "::moejit::ptx::PtxDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+//===-- Required: from what to how -----------------------------------------------------------------------------===//
+
+def MoeLowerToTile : Pass<"moe-lower-to-tile", "::mlir::ModuleOp"> {
+  let summary = "Compute each moe.kernel as output tiles with steps along K";
+  let description = [{
+    The plainest tile program of a GEMM: every tile loads its operands step by step, multiplies, scales and stores. Scales that
+    vary along K belong to the dot; the others are applied once at the end. Run moe-expand-scales first.
+  }];
+  let options = [Option<"tileM", "tile-m", "int64_t", "128", "Rows of a tile">,
+                 Option<"tileN", "tile-n", "int64_t", "128", "Columns of a tile">,
+                 Option<"tileK", "tile-k", "int64_t", "128", "Elements of K in a step">,
+                 Option<"warpgroups", "warpgroups", "int64_t", "2", "Warpgroups that issue dots">];
+  let dependentDialects = ["::moejit::tile::TileDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
+}
+
+//===-- Required: values to staged memory and registers --------------------------------------------------------===//
+
+def TilePromoteDots : TilePass<"tile-promote-dots"> {
+  let summary = "Move scaled and exact dots to a temporary accumulator that is promoted to fp32 registers";
+  let description = [{
+    Required: no instruction scales a product, and the tensor core's own accumulator loses bits over long K.
+
+    ```mlir
+    tile.dot %acc, %a, %b rows %sa per 1 : … columns %sb per 128 : … exact
+    tile.wait %acc
+    ```
+    becomes
+    ```mlir
+    tile.dot %t, %a, %b fresh
+    tile.wait %t
+    tile.promote %acc, %t rows %sa per 1 : … columns %sb per 128 : …
+    ```
+  }];
+}
+def TileStageLoads : TilePass<"tile-stage-loads"> {
+  let summary = "Give the operands of dots, and scales that can be copied in bulk, a ring in shared memory";
+  let description = [{
+    Required: `wgmma` reads shared memory. The ring has one slot: one thread fills it, every warp waits for it.
+    Loads of scales that bulk copies cannot bring stay, and are read from global memory where they are used.
+  }];
+}
+
+//===-- Optional: each makes the kernel faster, none makes it right --------------------------------------------===//
+
+def TileSplitColumns : TilePass<"tile-split-columns"> {
+  let summary = "Divide the columns of accumulators, not the rows, among the warpgroups";
+  let options = [Option<"n", "n", "int64_t", "0", "Columns of one fragment; 0: as many as leave registers for a second">];
+}
+def TileBatchDots : TilePass<"tile-batch-dots"> {
+  let summary = "Compute and promote one fragment at a time, so that one temporary serves them all";
+}
+def TileSkipEmptyRows : TilePass<"tile-skip-empty-rows"> {
+  let summary = "Issue no dot for fragments whose rows all lie past the rows of the tile";
+}
+def TileReadScales : TilePass<"tile-read-scales"> {
+  let summary = "Read the scales of a promotion before the wait for its dot";
+}
+def TileSpecializeWarps : TilePass<"tile-specialize-warps"> {
+  let summary = "Give loading to a producer warp of its own and computing to consumer warpgroups";
+  let options = [Option<"producerRegisters", "producer-registers", "int64_t", "40", "Registers a producer thread keeps">,
+                 Option<"consumerRegisters", "consumer-registers", "int64_t", "232", "Registers a consumer thread takes">];
+}
+def TileDeepenRing : TilePass<"tile-deepen-ring"> {
+  let summary = "Give rings more slots, so that loads run ahead of dots";
+  let options = [Option<"stages", "stages", "int64_t", "4", "Slots of each ring">];
+}
+def TileHoistRelease : TilePass<"tile-hoist-release"> {
+  let summary = "Release a slot as soon as its last dot is done, before the promotion that follows";
+}
+def TilePrefetchTile : TilePass<"tile-prefetch-tile"> {
+  let summary = "Draw the next tile before this one is stored";
+}
+def TileStageStores : TilePass<"tile-stage-stores"> {
+  let summary = "Pass 16-bit results through shared memory and store 16 bytes a thread";
+}
+def TileHintWeights : TilePass<"tile-hint-weights"> {
+  let summary = "Load weights with the L2 policy evict_first";
+  let options = [Option<"operand", "operand", "std::string", "\"w\"", "Launch operand whose loads are hinted">];
+}
+def TileRaster : TilePass<"tile-raster"> {
+  let summary = "Let neighbouring row tiles share one sweep over the columns";
+  let options = [Option<"rows", "rows", "int64_t", "16", "Row tiles of one sweep">];
+}
+def TileUseQueue : TilePass<"tile-use-queue"> {
+  let summary = "Hand out tiles from an atomic counter, so that uneven tiles even out";
+}
+
+//===-- Required: lowering to ptx ------------------------------------------------------------------------------===//
+
+def TileAllocateShared : TilePass<"tile-allocate-shared"> {
+  let summary = "Assign shared memory to rings, queues and store buffers, and meet once they are set up";
+  let options = [Option<"limitBytes", "limit", "int64_t", "232448", "Shared memory a block may have">];
+}
+def TileLowerStores : TileLoweringPass<"tile-lower-stores"> {
+  let summary = "Lower tile.store to conversions and masked global stores";
+}
+def TileLowerDots : TileLoweringPass<"tile-lower-dots"> {
+  let summary = "Lower tile.dot and tile.wait to wgmma";
+}
+def TileLowerScales : TileLoweringPass<"tile-lower-scales"> {
+  let summary = "Lower tile.read, tile.promote and tile.scale to register arithmetic";
+}
+def TileLowerAccumulators : TileLoweringPass<"tile-lower-accumulators"> {
+  let summary = "Lower tile.acc and tile.fill to register arrays";
+}
+def TileLowerCopies : TileLoweringPass<"tile-lower-copies"> {
+  let summary = "Lower tile.copy to bulk tensor copies and their tensor maps";
+}
+def TileLowerRing : TileLoweringPass<"tile-lower-ring"> {
+  let summary = "Lower rings to mbarriers with phases";
+}
+def TileLowerScheduler : TileLoweringPass<"tile-lower-scheduler"> {
+  let summary = "Lower tile.scheduler and tile.for_tiles to loops over tile numbers";
+}
+def TileLowerRoles : TileLoweringPass<"tile-lower-roles"> {
+  let summary = "Lower roles, tile.once, tile.sync and tile.warpgroup to branches on the thread index";
+}
+def TileLowerKernel : Pass<"tile-lower-kernel", "::mlir::ModuleOp"> {
+  let summary = "Turn a tile.kernel whose body is lowered into a ptx.kernel with its parameters";
+  let dependentDialects = ["::moejit::tile::TileDialect", "::moejit::ptx::PtxDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+#endif

@@ -1,0 +1,82 @@
+// Owns the decisions that set one property of an op: ring depth, raster, queue, store path, cache policy, when to draw.
+#include "compiler/passes/tile/TilePasses.h"
+
+namespace moejit::tile {
+#define GEN_PASS_DEF_TILEDEEPENRING
+#define GEN_PASS_DEF_TILEPREFETCHTILE
+#define GEN_PASS_DEF_TILESTAGESTORES
+#define GEN_PASS_DEF_TILEHINTWEIGHTS
+#define GEN_PASS_DEF_TILERASTER
+#define GEN_PASS_DEF_TILEUSEQUEUE
+#include "compiler/passes/tile/TilePasses.h.inc"
+} // namespace moejit::tile
+
+using namespace mlir;
+using namespace moejit;
+using namespace moejit::tile;
+
+namespace {
+
+struct DeepenRing : tile::impl::TileDeepenRingBase<DeepenRing> {
+  using Base::Base;
+  void runOnOperation() override {
+    getOperation().walk([&](RingOp ring) { ring.setStages(stages); });
+  }
+};
+
+struct PrefetchTile : tile::impl::TilePrefetchTileBase<PrefetchTile> {
+  void runOnOperation() override {
+    getOperation().walk([&](ForTilesOp tiles) {
+      Block &body = tiles.getBody().front();
+      if (!body.getOps<NextTileOp>().empty())
+        return;
+      for (StoreOp store : body.getOps<StoreOp>()) {
+        OpBuilder builder(store);
+        NextTileOp::create(builder, store.getLoc());
+        return;
+      }
+    });
+  }
+};
+
+struct StageStores : tile::impl::TileStageStoresBase<StageStores> {
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    kernel.walk([&](StoreOp store) {
+      std::optional<Distribution> distribution =
+          distribute(store.getAcc().getType(), kernel.getWarpgroups());
+      // Staging moves 64 columns at a time.
+      if (!store.getView().getType().getElementType().isF32() && distribution &&
+          distribution->n % 64 == 0)
+        store.setStaged(true);
+    });
+  }
+};
+
+struct HintWeights : tile::impl::TileHintWeightsBase<HintWeights> {
+  using Base::Base;
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    kernel.walk([&](CopyOp copy) {
+      auto argument = dyn_cast<BlockArgument>(copy.getView());
+      if (argument && argument.getOwner()->getParentOp() == kernel &&
+          kernel.getOperandName(argument.getArgNumber()) == operand)
+        copy.setEvictFirst(true);
+    });
+  }
+};
+
+struct Raster : tile::impl::TileRasterBase<Raster> {
+  using Base::Base;
+  void runOnOperation() override {
+    getOperation().walk([&](SchedulerOp scheduler) { scheduler.setRaster(rows); });
+  }
+};
+
+struct UseQueue : tile::impl::TileUseQueueBase<UseQueue> {
+  void runOnOperation() override {
+    getOperation().walk([&](SchedulerOp scheduler) { scheduler.setOrder(Order::Queue); });
+  }
+};
+
+} // namespace

@@ -1,0 +1,62 @@
+// Owns the decision to leave out dots whose rows no expert owns.
+#include "compiler/passes/tile/TilePasses.h"
+
+namespace moejit::tile {
+#define GEN_PASS_DEF_TILESKIPEMPTYROWS
+#include "compiler/passes/tile/TilePasses.h.inc"
+} // namespace moejit::tile
+
+using namespace mlir;
+using namespace moejit;
+using namespace moejit::tile;
+
+namespace {
+
+struct SkipEmptyRows : tile::impl::TileSkipEmptyRowsBase<SkipEmptyRows> {
+  void runOnOperation() override {
+    SmallVector<PromoteOp> promotions;
+    getOperation().walk([&](PromoteOp promote) {
+      if (promote.getBatch())
+        promotions.push_back(promote);
+    });
+    for (PromoteOp promote : promotions)
+      skip(promote);
+  }
+
+  void skip(PromoteOp promote) {
+    // The dot of this batch, in the same block: everything from it to the promotion is the batch's own.
+    DotOp dot;
+    for (Operation *op = promote->getPrevNode(); op && !dot; op = op->getPrevNode())
+      if (auto candidate = dyn_cast<DotOp>(op);
+          candidate && candidate.getAcc() == promote.getFrom())
+        dot = candidate;
+    auto tiles = promote->getParentOfType<ForTilesOp>();
+    if (!dot || !tiles || dot.getBatch() != promote.getBatch())
+      return;
+    std::optional<Distribution> distribution =
+        distribute(promote.getInto().getType(), getOperation().getWarpgroups());
+    bool byRows = distribution->split == Split::Rows && distribution->warpgroups > 1;
+    int64_t firstRow = distribution->batchRow(*promote.getBatch());
+    // A tile has at least one row, so its first batch is never empty.
+    if (!byRows && firstRow == 0)
+      return;
+
+    OpBuilder builder(dot);
+    Location loc = dot.getLoc();
+    Value row = arith::ConstantIntOp::create(builder, loc, firstRow, 32);
+    if (byRows) {
+      Value share = arith::ConstantIntOp::create(builder, loc, distribution->rows, 32);
+      Value warpgroup = WarpgroupOp::create(builder, loc, builder.getI32Type());
+      row = arith::AddIOp::create(builder, loc, arith::MulIOp::create(builder, loc, warpgroup, share),
+                                  row);
+    }
+    Value isNeeded = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt,
+                                           tiles.getTileRows(), row);
+    auto branch = scf::IfOp::create(builder, loc, isNeeded, /*withElseRegion=*/false);
+    Block *body = branch.thenBlock();
+    body->getOperations().splice(body->begin(), dot->getBlock()->getOperations(),
+                                 dot->getIterator(), std::next(promote->getIterator()));
+  }
+};
+
+} // namespace

@@ -1,0 +1,113 @@
+// Owns the decision which loads pass through a ring in shared memory.
+#include "compiler/passes/tile/TilePasses.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace moejit::tile {
+#define GEN_PASS_DEF_TILESTAGELOADS
+#include "compiler/passes/tile/TilePasses.h.inc"
+} // namespace moejit::tile
+
+using namespace mlir;
+using namespace moejit;
+using namespace moejit::tile;
+
+namespace {
+
+/// Bulk copies can bring single scales of a packed view, and vectors whose rows are 16 bytes apart.
+bool canCopyInBulk(LoadOp load) {
+  std::optional<FieldLayout> layout = fieldLayout(load.getResult().getType());
+  if (!layout)
+    return false;
+  switch (layout->kind) {
+  case FieldLayout::Kind::Matrix:
+    return true;
+  case FieldLayout::Kind::Vector:
+    return load.getBulk();
+  case FieldLayout::Kind::Scalars:
+    return ShapedType::isStaticShape(load.getView().getType().getShape());
+  }
+  return false;
+}
+
+struct StageLoads : tile::impl::TileStageLoadsBase<StageLoads> {
+  void runOnOperation() override {
+    SetVector<Block *> blocks;
+    getOperation().walk([&](DotOp dot) {
+      if (dot.getA().getDefiningOp<LoadOp>() || dot.getB().getDefiningOp<LoadOp>())
+        blocks.insert(dot->getBlock());
+    });
+    for (Block *block : blocks)
+      if (failed(stage(*block)))
+        return signalPassFailure();
+  }
+
+  LogicalResult stage(Block &block) {
+    // What the dots need must be staged; scales of the same step are, where they can be.
+    SetVector<Operation *> loads;
+    Operation *firstUse = nullptr;
+    for (DotOp dot : block.getOps<DotOp>()) {
+      firstUse = firstUse ? firstUse : dot.getOperation();
+      for (Value operand : {Value(dot.getA()), Value(dot.getB())}) {
+        auto load = operand.getDefiningOp<LoadOp>();
+        if (!load)
+          continue;
+        if (load->getBlock() != &block)
+          return load.emitOpError("feeds a dot of another block; load operands where they are used");
+        if (!canCopyInBulk(load))
+          return load.emitOpError("cannot be copied in bulk: ")
+                 << load.getResult().getType()
+                 << " is not f8 in rows of 128 elements, at most 256 of them";
+        loads.insert(load);
+      }
+    }
+    for (LoadOp load : block.getOps<LoadOp>())
+      if (canCopyInBulk(load))
+        loads.insert(load);
+
+    auto kernel = getOperation();
+    Location loc = firstUse->getLoc();
+    Operation *top = kernel.getBody().findAncestorOpInRegion(*firstUse);
+    OpBuilder builder(top);
+    SmallVector<Attribute> fields;
+    for (Operation *load : loads)
+      fields.push_back(TypeAttr::get(cast<LoadOp>(load).getResult().getType()));
+    auto ring = RingOp::create(builder, loc, RingType::get(&getContext()), 1,
+                               builder.getArrayAttr(fields), nullptr, nullptr, nullptr, nullptr);
+
+    // Coordinates may be computed between the loads: everything pure before the first use moves up.
+    builder.setInsertionPoint(firstUse);
+    auto once = OnceOp::create(builder, loc);
+    builder.createBlock(&once.getBody());
+    Value filling = AcquireOp::create(builder, loc, SlotType::get(&getContext()), ring);
+    for (auto [index, op] : llvm::enumerate(loads)) {
+      auto load = cast<LoadOp>(op);
+      CopyOp::create(builder, load.getLoc(), load.getView(), load.getCoordinates(), filling, index,
+                     false);
+    }
+    PublishOp::create(builder, loc, filling);
+
+    builder.setInsertionPoint(firstUse);
+    Value full = AwaitOp::create(builder, loc, SlotType::get(&getContext()), ring);
+    for (auto [index, op] : llvm::enumerate(loads)) {
+      auto load = cast<LoadOp>(op);
+      Value field = FieldOp::create(builder, load.getLoc(), load.getResult().getType(), full, index,
+                                    load.getView(), load.getCoordinates());
+      for (OpOperand &use : llvm::make_early_inc_range(load.getResult().getUses()))
+        if (once->isBeforeInBlock(block.findAncestorOpInBlock(*use.getOwner())))
+          use.set(field);
+      if (!load.getResult().use_empty())
+        return load.emitOpError("is used before the first dot of its block");
+      load.erase();
+    }
+
+    if (block.mightHaveTerminator())
+      builder.setInsertionPoint(block.getTerminator());
+    else
+      builder.setInsertionPointToEnd(&block);
+    ReleaseOp::create(builder, loc, full);
+    return success();
+  }
+};
+
+} // namespace

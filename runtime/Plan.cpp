@@ -1,0 +1,152 @@
+// The heuristic behind plans: measured regimes, no tuning tables.
+#include "runtime/Plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <type_traits>
+
+namespace moejit {
+namespace {
+
+const char *nameOf(WarpgroupSplit split) {
+  return split == WarpgroupSplit::Rows ? "rows" : "columns";
+}
+const char *nameOf(SchedulerKind kind) {
+  return kind == SchedulerKind::Static ? "static" : "queue";
+}
+const char *nameOf(StorePath path) { return path == StorePath::Direct ? "direct" : "staged"; }
+const char *nameOf(CachePolicy policy) {
+  return policy == CachePolicy::Normal ? "normal" : "evict_first";
+}
+
+template <typename T> std::string valueText(const T &value) {
+  if constexpr (std::is_same_v<T, bool>)
+    return value ? "true" : "false";
+  else if constexpr (std::is_enum_v<T>)
+    return nameOf(value);
+  else
+    return fmt::format("{}", value);
+}
+
+template <typename T> std::string valueJson(const T &value) {
+  std::string text = valueText(value);
+  return std::is_enum_v<T> ? '"' + text + '"' : text;
+}
+
+int64_t roundUp(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+/// Upper bound of the shared memory a kernel of `plan` takes: ring slots of both operands, their scales and two
+/// barriers, the store buffers, the expert boundaries.
+int64_t sharedBytes(const KernelPlan &plan, const Spec &spec) {
+  int64_t slot = (plan.tileM + plan.tileN) * plan.tileK;
+  if (spec.xScales.kGranule() != 0)
+    slot += roundUp((plan.tileM + 4) * 4, 128);
+  if (spec.wScales.kGranule() != 0)
+    slot += 128 * std::max<int64_t>(1, plan.tileN / 128);
+  slot = roundUp(slot + 16, 1024);
+  int64_t store = plan.store == StorePath::Staged ? 2304 * 4 * plan.warpgroups : 0;
+  return slot * plan.stages + store + 64 + 4 * (spec.numExperts + 1);
+}
+
+/// Takes slots away until the block fits.
+void fitStages(KernelPlan &plan, const Spec &spec, const Target &target) {
+  while (plan.stages > 1 && sharedBytes(plan, spec) > target.profile.sharedBytesPerBlock)
+    --plan.stages;
+}
+
+/// Many rows an expert: 128 rows by 256 columns, two warpgroups side by side, each with 128 final and 64 temporary
+/// registers of sums.
+KernelPlan widePlan(const Spec &spec, const Target &target) {
+  KernelPlan plan;
+  plan.tileN = spec.n > 128 ? 256 : 128;
+  if (spec.outType == ElementType::F32)
+    plan.store = StorePath::Direct;
+  fitStages(plan, spec, target);
+  return plan;
+}
+
+/// Few rows an expert: the weights' way from memory is the limit. One 64-row tile an expert reads them once, and
+/// they need not stay in L2.
+KernelPlan narrowPlan(const Spec &spec, const Target &target) {
+  KernelPlan plan = widePlan(spec, target);
+  plan.tileM = 64;
+  plan.stages = 5;
+  plan.weightPolicy = CachePolicy::EvictFirst;
+  fitStages(plan, spec, target);
+  return plan;
+}
+
+/// Rows an expert from which on tiles of 128 rows are worth it.
+constexpr int64_t wideRows = 96;
+
+} // namespace
+
+std::vector<PlannedRange> planRanges(const Spec &spec, const Target &target) {
+  // The routing is not known: rows are taken to spread over all experts.
+  int64_t threshold = wideRows * spec.numExperts;
+  return {{0, threshold - 1, narrowPlan(spec, target)},
+          {threshold, INT64_MAX, widePlan(spec, target)}};
+}
+
+KernelPlan choosePlan(const Spec &spec, const Target &target, int64_t rows) {
+  std::vector<PlannedRange> ranges = planRanges(spec, target);
+  for (const PlannedRange &range : ranges)
+    if (rows <= range.maxRows)
+      return range.plan;
+  return ranges.back().plan;
+}
+
+std::string planText(const KernelPlan &plan) {
+  std::string text;
+#define MOEJIT_PLAN_FIELD(type, name, value, meaning)                                              \
+  text += (text.empty() ? "" : ",") + std::string(#name "=") + valueText(plan.name);
+  MOEJIT_PLAN_FIELDS(MOEJIT_PLAN_FIELD)
+#undef MOEJIT_PLAN_FIELD
+  return text;
+}
+
+std::string planJson(const KernelPlan &plan) {
+  std::string text;
+#define MOEJIT_PLAN_FIELD(type, name, value, meaning)                                              \
+  text += (text.empty() ? "{" : ", ") + std::string("\"" #name "\": ") + valueJson(plan.name);
+  MOEJIT_PLAN_FIELDS(MOEJIT_PLAN_FIELD)
+#undef MOEJIT_PLAN_FIELD
+  return text + "}";
+}
+
+Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &target) {
+  auto refuse = [](std::string message, std::string note) {
+    return Error{ErrorCode::InvalidArgument, std::move(message), {std::move(note)}};
+  };
+  if (plan.tileK != 128)
+    return refuse(fmt::format("plan: tileK is {}, expected 128", plan.tileK),
+                  "one step along K is one 128-byte swizzle span");
+  if (plan.tileM < 64 || plan.tileM % 64 != 0 || plan.tileM > 192)
+    return refuse(fmt::format("plan: tileM is {}, expected 64, 128 or 192", plan.tileM),
+                  "a wgmma computes 64 rows, and a copy brings at most 256 scales");
+  if (plan.tileN < 64 || plan.tileN % 64 != 0 || plan.tileN > 256)
+    return refuse(fmt::format("plan: tileN is {}, expected 64, 128, 192 or 256", plan.tileN),
+                  "a bulk copy brings at most 256 rows of weights");
+  if (plan.stages < 1 || plan.warpgroups < 1 || plan.warpgroups > 4 || plan.raster < 1)
+    return refuse("plan: stages, warpgroups (at most 4) and raster must be positive", "");
+  bool divides = plan.split == WarpgroupSplit::Columns
+                     ? plan.tileN % (8 * plan.warpgroups) == 0
+                     : plan.tileM % (64 * plan.warpgroups) == 0;
+  if (!divides)
+    return refuse(fmt::format("plan: {} warpgroups do not divide a tile of {}x{} by {}",
+                              plan.warpgroups, plan.tileM, plan.tileN, nameOf(plan.split)),
+                  "each takes a multiple of 64 rows, or of 8 columns");
+  if (plan.store == StorePath::Staged && spec.outType == ElementType::F32)
+    return refuse("plan: staged stores move 16-bit results, y is f32", "use store = direct");
+  int64_t bytes = sharedBytes(plan, spec);
+  if (bytes > target.profile.sharedBytesPerBlock)
+    return refuse(fmt::format("plan: takes {} bytes of shared memory, a block has {}", bytes,
+                              target.profile.sharedBytesPerBlock),
+                  "use fewer stages or a smaller tile");
+  return {};
+}
+
+} // namespace moejit

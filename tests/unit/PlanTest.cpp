@@ -1,0 +1,92 @@
+// Plans as a table, and the texts made of them.
+#include "runtime/Plan.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+using namespace moejit;
+
+namespace {
+
+Spec blockScaled(int64_t numExperts, int64_t n, int64_t k) {
+  Spec spec;
+  spec.numExperts = numExperts;
+  spec.n = n;
+  spec.k = k;
+  spec.xScales.granule = {Granule::of(1), Granule::of(128)};
+  spec.xScales.source = ScaleSource::Dynamic;
+  spec.wScales.granule = {Granule::of(1), Granule::of(128), Granule::of(128)};
+  return spec;
+}
+
+} // namespace
+
+TEST_CASE("row ranges cover every row count once, and each has a plan that works") {
+  // The extents at which the shared memory of the boundaries starts to matter, and the smallest.
+  for (int64_t numExperts : {1, 8, 256, 1024})
+    for (int64_t n : {8, 128, 1536, 7168})
+      for (ElementType out : {ElementType::BF16, ElementType::F32}) {
+        Spec spec = blockScaled(numExperts, n, 7168);
+        spec.outType = out;
+        int64_t next = 0;
+        for (const PlannedRange &range : planRanges(spec, Target())) {
+          CHECK(range.minRows == next);
+          CHECK(range.maxRows >= range.minRows);
+          next = range.maxRows == INT64_MAX ? -1 : range.maxRows + 1;
+          Result<void> verified = verifyPlan(range.plan, spec, Target());
+          CHECK_MESSAGE(bool(verified), (verified ? "" : verified.error().text()));
+          CHECK(choosePlan(spec, Target(), range.minRows) == range.plan);
+          CHECK(choosePlan(spec, Target(), range.maxRows) == range.plan);
+        }
+        CHECK(next == -1);
+      }
+}
+
+TEST_CASE("few rows an expert give 64-row tiles, many give 128-row tiles") {
+  Spec spec = blockScaled(256, 4096, 7168);
+  CHECK(choosePlan(spec, Target(), 0).tileM == 64);
+  CHECK(choosePlan(spec, Target(), 256 * 96 - 1).tileM == 64);
+  CHECK(choosePlan(spec, Target(), 256 * 96).tileM == 128);
+}
+
+TEST_CASE("plans that differ in any field have different texts") {
+  KernelPlan base;
+  std::set<std::string> texts = {planText(base)};
+  auto add = [&](auto change) {
+    KernelPlan plan;
+    change(plan);
+    CHECK(texts.insert(planText(plan)).second);
+  };
+  add([](KernelPlan &plan) { plan.tileM = 64; });
+  add([](KernelPlan &plan) { plan.tileN = 128; });
+  add([](KernelPlan &plan) { plan.stages = 3; });
+  add([](KernelPlan &plan) { plan.split = WarpgroupSplit::Rows; });
+  add([](KernelPlan &plan) { plan.specializeWarps = false; });
+  add([](KernelPlan &plan) { plan.scheduler = SchedulerKind::Queue; });
+  add([](KernelPlan &plan) { plan.store = StorePath::Direct; });
+  add([](KernelPlan &plan) { plan.weightPolicy = CachePolicy::EvictFirst; });
+  CHECK(planText(base).starts_with("tileM=128,tileN=256,tileK=128,stages=4,"));
+  CHECK(planJson(base).starts_with("{\"tileM\": 128, "));
+}
+
+TEST_CASE("plans that cannot work are refused with what would") {
+  Spec spec = blockScaled(8, 4096, 4096);
+  auto refusal = [&](auto change) {
+    KernelPlan plan;
+    change(plan);
+    Result<void> verified = verifyPlan(plan, spec, Target());
+    return verified ? std::string() : verified.error().message;
+  };
+  CHECK(refusal([](KernelPlan &) {}) == "");
+  CHECK(refusal([](KernelPlan &plan) { plan.tileM = 100; }).find("tileM is 100") !=
+        std::string::npos);
+  CHECK(refusal([](KernelPlan &plan) { plan.stages = 9; }).find("shared memory") !=
+        std::string::npos);
+  CHECK(refusal([](KernelPlan &plan) {
+          plan.split = WarpgroupSplit::Rows;
+          plan.tileM = 64;
+        }).find("do not divide") != std::string::npos);
+  spec.outType = ElementType::F32;
+  CHECK(refusal([](KernelPlan &) {}).find("y is f32") != std::string::npos);
+}
