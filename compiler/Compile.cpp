@@ -205,7 +205,7 @@ Result<Spec> parseMlir(std::string_view text, std::string_view fileName, std::st
   if (!found)
     return found.error();
   PassManager manager(context.get());
-  manager.addNestedPass<moe::KernelOp>(moe::createMoeCheck());
+  manager.addPass(moe::createMoeCheck());
   if (failed(manager.run(*module))) {
     flush();
     return Error{ErrorCode::RuleViolation, fmt::format("{} breaks a rule", fileName)};

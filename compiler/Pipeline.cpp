@@ -89,7 +89,7 @@ const std::vector<std::string> &optionalPasses() {
 }
 
 void buildTilePipeline(OpPassManager &manager, const KernelPlan &plan) {
-  manager.addNestedPass<moe::KernelOp>(moe::createMoeCheck());
+  manager.addPass(moe::createMoeCheck());
   manager.addNestedPass<moe::KernelOp>(moe::createMoeExpandScales());
   tile::MoeLowerToTileOptions options;
   options.tileM = plan.tileM;
