@@ -141,12 +141,11 @@ bool Cluster::stopWith(std::string message, std::vector<std::string> notes) {
   return false;
 }
 
-void Cluster::fail(const char *op, std::string what) {
+void Cluster::fail(const Text &op, const Text &what) {
   Fiber &f = self();
-  std::string message = fmt::format("block {} thread {} (warp {}, lane {}): {}: {}", f.block->index,
-                                    f.thread, f.thread / 32, f.thread % 32, op, what);
-  what = {};
-  launch.report({ErrorCode::Internal, std::move(message)});
+  launch.report({ErrorCode::Internal,
+                 fmt::format("block {} thread {} (warp {}, lane {}): {}: {}", f.block->index,
+                             f.thread, f.thread / 32, f.thread % 32, op, what)});
   switchFiber(f.context, scheduler);
   __builtin_unreachable(); // a stopped launch resumes no fiber
 }
@@ -180,9 +179,9 @@ void Cluster::finish(Fiber &f) {
   --live;
   if (--block.live == 0 && block.shared.unobservedLoads() > 0)
     fail("exit",
-         fmt::format("the block ends, and nobody has waited for {} TMA loads into its shared "
-                     "memory",
-                     block.shared.unobservedLoads()));
+         Text::format("the block ends, and nobody has waited for {} TMA loads into its shared "
+                      "memory",
+                      block.shared.unobservedLoads()));
   releaseClusterBarrierIfDone();
 }
 
@@ -243,32 +242,32 @@ void Cluster::releaseClusterBarrierIfDone() {
 void Cluster::load(Fiber &f, int dst, const TensorMap &packed, const int *coordinates, int rank,
                    int barrierAddress, int ctaMask, const char *op) {
   const PackedMap map = unpackTensorMap(packed);
-  if (std::string message = refuseBox(map, coordinates, rank, dst); !message.empty())
-    fail(op, std::move(message));
+  if (const Text message = refuseBox(map, coordinates, rank, dst); !message.empty())
+    fail(op, message);
   const MemoryRange *range = rangeOf(reinterpret_cast<const void *>(map.address));
   if (!range)
-    fail(op, fmt::format("the tensor map's address {:#x} belongs to no operand of the launch",
-                         map.address));
+    fail(op, Text::format("the tensor map's address {:#x} belongs to no operand of the launch",
+                          map.address));
   const uint64_t end =
       reinterpret_cast<uint64_t>(range->base) + static_cast<uint64_t>(range->bytes);
   if (map.address + map.tensorBytes() > end)
-    fail(op, fmt::format("the tensor of the map ends {} bytes past the end of {}",
-                         map.address + map.tensorBytes() - end, range->name));
+    fail(op, Text::format("the tensor of the map ends {} bytes past the end of {}",
+                          map.address + map.tensorBytes() - end, range->name));
   const bool isMulticast = ctaMask >= 0;
   if (isMulticast && (ctaMask == 0 || ctaMask >> size()))
-    fail(op, fmt::format("block mask {:#x} in a cluster of {}", ctaMask, size()));
+    fail(op, Text::format("block mask {:#x} in a cluster of {}", ctaMask, size()));
   const int bytes = map.boxBytes();
   for (int target = 0; target < size(); ++target) {
     if (isMulticast ? !(ctaMask >> target & 1) : target != f.block->rank)
       continue;
     Block &block = *blocks[target];
     if (block.live == 0)
-      fail(op, fmt::format("block {} of the cluster has already ended", target));
-    if (std::string message = block.shared.refuseAsyncWrite(dst, bytes); !message.empty())
-      fail(op, std::move(message));
+      fail(op, Text::format("block {} of the cluster has already ended", target));
+    if (const Text message = block.shared.refuseAsyncWrite(dst, bytes); !message.empty())
+      fail(op, message);
     const Mbarrier &barrier = barrierAt(block, barrierAddress, op);
     if (!block.shared.isInitFenced(barrier))
-      fail(op, fmt::format(
+      fail(op, Text::format(
                    "the mbarrier at {} was initialised, but no fence_mbarrier_init has followed",
                    SharedMemory::place(barrierAddress)));
     block.shared.startLoad(dst, bytes);
@@ -292,9 +291,9 @@ void Cluster::load(Fiber &f, int dst, const TensorMap &packed, const int *coordi
 void Cluster::wgmmaCommit(Fiber &f) {
   Warpgroup &warpgroup = f.block->warpgroups[f.thread / Warpgroup::threads];
   bool isWhole = false;
-  if (std::string message = warpgroup.commit(f.thread % Warpgroup::threads, isWhole);
+  if (const Text message = warpgroup.commit(f.thread % Warpgroup::threads, isWhole);
       !message.empty())
-    fail("wgmma_commit", std::move(message));
+    fail("wgmma_commit", message);
   if (isWhole)
     schedule(Event::Kind::Wgmma,
              static_cast<uint32_t>(f.block->rank * 64 + f.thread / Warpgroup::threads),

@@ -112,8 +112,9 @@ public:
   /// The thread that is running on this host thread.
   static Fiber &self();
 
-  // Services of the wrappers; all are called on the fiber of the executing thread.
-  [[noreturn]] void fail(const char *op, std::string what);
+  // Services of the wrappers; all are called on the fiber of the executing thread. fail() does not
+  // return, and nothing on the fiber's stack is destroyed: whatever lives there must own no memory.
+  [[noreturn]] void fail(const Text &op, const Text &what);
   int warpCollective(Fiber &f, WarpOp op, const char *name, int value, int source,
                      const int *matrix = nullptr);
   void barrier(Fiber &f, int id, int threads, bool wait);

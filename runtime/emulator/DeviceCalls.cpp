@@ -3,8 +3,6 @@
 #include "runtime/emulator/Cluster.h"
 #include "runtime/emulator/Numerics.h"
 
-#include <fmt/format.h>
-
 #include <atomic>
 #include <cstring>
 
@@ -45,13 +43,13 @@ void mbarrierInit(int address, int count) {
   SharedMemory &shared = f.block->shared;
   if (address % 8)
     f.cluster->fail("mbarrier_init",
-                    fmt::format("address {} is not 8-byte aligned", SharedMemory::place(address)));
+                    Text::format("address {} is not 8-byte aligned", SharedMemory::place(address)));
   if (!shared.findBarrier(address)) {
-    if (std::string message = shared.refuseWrite(address, 8); !message.empty())
-      f.cluster->fail("mbarrier_init", std::move(message));
+    if (const Text message = shared.refuseWrite(address, 8); !message.empty())
+      f.cluster->fail("mbarrier_init", message);
   }
   if (count < 1 || count > (1 << 20) - 1)
-    f.cluster->fail("mbarrier_init", fmt::format("count {} is not 1 to 2^20 - 1", count));
+    f.cluster->fail("mbarrier_init", Text::format("count {} is not 1 to 2^20 - 1", count));
   Mbarrier &barrier = shared.initBarrier(address, f.thread);
   barrier.count = barrier.pending = count;
 }
@@ -61,8 +59,8 @@ void mbarrierExpectTx(int address, int bytes) {
   Mbarrier &barrier = f.cluster->barrierAt(*f.block, address, "mbarrier_expect_tx");
   if (bytes < 0 || barrier.txBytes + bytes > (1 << 20) - 1)
     f.cluster->fail("mbarrier_expect_tx",
-                    fmt::format("{} bytes on top of {} pending ones: the limit is 2^20 - 1", bytes,
-                                barrier.txBytes));
+                    Text::format("{} bytes on top of {} pending ones: the limit is 2^20 - 1", bytes,
+                                 barrier.txBytes));
   barrier.txBytes += bytes;
   f.cluster->arrive(barrier, "mbarrier_expect_tx");
 }
@@ -76,16 +74,16 @@ void mbarrierArriveCluster(int address, int rank) {
   constexpr const char *op = "mbarrier_arrive_cluster";
   Fiber &f = self();
   if (rank < 0 || rank >= f.cluster->size())
-    f.cluster->fail(op, fmt::format("rank {} in a cluster of {}", rank, f.cluster->size()));
+    f.cluster->fail(op, Text::format("rank {} in a cluster of {}", rank, f.cluster->size()));
   Block &block = f.cluster->peer(rank);
   if (block.live == 0)
-    f.cluster->fail(op, fmt::format("block {} of the cluster has already ended", rank));
+    f.cluster->fail(op, Text::format("block {} of the cluster has already ended", rank));
   Mbarrier &barrier = f.cluster->barrierAt(block, address, op);
   if (&block != f.block && !block.shared.isInitFenced(barrier))
     f.cluster->fail(op,
-                    fmt::format("the mbarrier at {} was initialised, but no fence_mbarrier_init "
-                                "has followed",
-                                SharedMemory::place(address)));
+                    Text::format("the mbarrier at {} was initialised, but no fence_mbarrier_init "
+                                 "has followed",
+                                 SharedMemory::place(address)));
   f.cluster->arrive(barrier, op);
 }
 
@@ -121,9 +119,9 @@ void loadShared(int address, int *to, int words, const char *op) {
   const int bytes = 4 * words;
   if (address % bytes)
     f.cluster->fail(op,
-                    fmt::format("{} is not {}-byte aligned", SharedMemory::place(address), bytes));
-  if (std::string message = shared.refuseRead(address, bytes); !message.empty())
-    f.cluster->fail(op, std::move(message));
+                    Text::format("{} is not {}-byte aligned", SharedMemory::place(address), bytes));
+  if (const Text message = shared.refuseRead(address, bytes); !message.empty())
+    f.cluster->fail(op, message);
   std::memcpy(to, shared.at(address), bytes);
   f.cluster->tick(f);
 }
@@ -134,9 +132,9 @@ void storeShared(int address, const int *from, int words, const char *op) {
   const int bytes = 4 * words;
   if (address % bytes)
     f.cluster->fail(op,
-                    fmt::format("{} is not {}-byte aligned", SharedMemory::place(address), bytes));
-  if (std::string message = shared.refuseWrite(address, bytes); !message.empty())
-    f.cluster->fail(op, std::move(message));
+                    Text::format("{} is not {}-byte aligned", SharedMemory::place(address), bytes));
+  if (const Text message = shared.refuseWrite(address, bytes); !message.empty())
+    f.cluster->fail(op, message);
   shared.store(address, from, bytes, f.thread);
 }
 

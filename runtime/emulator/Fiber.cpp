@@ -6,7 +6,10 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <pthread.h>
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
+#else
+#define ASAN_UNPOISON_MEMORY_REGION(address, bytes)
 #endif
 
 namespace moejit::emulated {
@@ -41,6 +44,9 @@ moejitSwitchStacks:
 extern "C" void moejitSwitchStacks(void **savedStackPointer, void *newStackPointer);
 
 void prepareFiber(FiberContext &context, void *stackLow, size_t stackBytes, void (*entry)()) {
+  // An earlier fiber on this stack never returned from its frames: their red zones are still
+  // marked.
+  ASAN_UNPOISON_MEMORY_REGION(stackLow, stackBytes);
   void **top = reinterpret_cast<void **>(static_cast<char *>(stackLow) + stackBytes);
   // At a function's first instruction rsp is 8 below a multiple of 16: one slot for the return
   // address nobody uses.
@@ -60,6 +66,9 @@ static void switchMachine(FiberContext &from, FiberContext &to) {
 #else
 
 void prepareFiber(FiberContext &context, void *stackLow, size_t stackBytes, void (*entry)()) {
+  // An earlier fiber on this stack never returned from its frames: their red zones are still
+  // marked.
+  ASAN_UNPOISON_MEMORY_REGION(stackLow, stackBytes);
   getcontext(&context.machine);
   context.machine.uc_stack.ss_sp = stackLow;
   context.machine.uc_stack.ss_size = stackBytes;

@@ -2,8 +2,6 @@
 // memory.
 #include "runtime/emulator/Cluster.h"
 
-#include <fmt/format.h>
-
 namespace moejit::emulated {
 
 int Cluster::warpCollective(Fiber &f, WarpOp op, const char *name, int value, int source,
@@ -14,7 +12,7 @@ int Cluster::warpCollective(Fiber &f, WarpOp op, const char *name, int value, in
     warp.op = op;
     warp.name = name;
   } else if (warp.op != op) {
-    fail(name, fmt::format("other lanes of the warp are at {}", warp.name));
+    fail(name, Text::format("other lanes of the warp are at {}", warp.name));
   }
   warp.lanes |= 1u << lane;
   warp.values[lane] = value;
@@ -44,10 +42,10 @@ int Cluster::warpCollective(Fiber &f, WarpOp op, const char *name, int value, in
       for (int r = 0; r < 8; ++r) {
         const int address = warp.values[8 * i + r];
         if (address % 16)
-          fail(name, fmt::format("address {} of lane {} is not 16-byte aligned",
-                                 SharedMemory::place(address), 8 * i + r));
-        if (std::string message = shared.refuseWrite(address, 16); !message.empty())
-          fail(name, fmt::format("address of lane {}: {}", 8 * i + r, message));
+          fail(name, Text::format("address {} of lane {} is not 16-byte aligned",
+                                  SharedMemory::place(address), 8 * i + r));
+        if (const Text message = shared.refuseWrite(address, 16); !message.empty())
+          fail(name, Text::format("address of lane {}: {}", 8 * i + r, message));
         for (int l = 0; l < 4; ++l)
           shared.store(address + 4 * l, &warp.matrix[4 * r + l][i], 4, first + 4 * r + l);
       }
@@ -59,11 +57,11 @@ int Cluster::warpCollective(Fiber &f, WarpOp op, const char *name, int value, in
 void Cluster::barrier(Fiber &f, int id, int count, bool wait) {
   const char *op = wait ? "bar_sync" : "bar_arrive";
   if (id < 0 || id > 15 || count < 32 || count % 32 || count > threads)
-    fail(op, fmt::format("barrier {} of {} threads in a block of {}", id, count, threads));
+    fail(op, Text::format("barrier {} of {} threads in a block of {}", id, count, threads));
   NamedBarrier &barrier = f.block->barriers[id];
   if (barrier.arrived > 0 && barrier.expected != count)
-    fail(op, fmt::format("barrier {} with {} threads, while others use it with {}", id, count,
-                         barrier.expected));
+    fail(op, Text::format("barrier {} with {} threads, while others use it with {}", id, count,
+                          barrier.expected));
   barrier.expected = count;
   if (++barrier.arrived == count) {
     barrier.arrived = 0;
@@ -93,9 +91,9 @@ void Cluster::clusterWait(Fiber &f) {
 void Cluster::setRegisters(Fiber &f, int registers, bool grow) {
   const char *op = grow ? "setmaxnreg_inc" : "setmaxnreg_dec";
   if (registers < 24 || registers > 256 || registers % 8)
-    fail(op, fmt::format("{} registers are not a multiple of 8 from 24 to 256", registers));
+    fail(op, Text::format("{} registers are not a multiple of 8 from 24 to 256", registers));
   if (grow ? registers < f.registers : registers > f.registers)
-    fail(op, fmt::format("to {} registers from {}", registers, f.registers));
+    fail(op, Text::format("to {} registers from {}", registers, f.registers));
   const int more = registers - f.registers;
   while (grow && f.block->freeRegisters < more)
     suspend(f, f.block->registerWaiters, {Wait::Kind::Registers, more, registers, op});
@@ -108,18 +106,18 @@ void Cluster::setRegisters(Fiber &f, int registers, bool grow) {
 Mbarrier &Cluster::barrierAt(Block &block, int address, const char *op) {
   if (address % 8)
     fail(op,
-         fmt::format("mbarrier address {} is not 8-byte aligned", SharedMemory::place(address)));
+         Text::format("mbarrier address {} is not 8-byte aligned", SharedMemory::place(address)));
   Mbarrier *barrier = block.shared.findBarrier(address);
   if (!barrier)
-    fail(op, fmt::format("no mbarrier has been initialised at {} of block {}",
-                         SharedMemory::place(address), block.index));
+    fail(op, Text::format("no mbarrier has been initialised at {} of block {}",
+                          SharedMemory::place(address), block.index));
   return *barrier;
 }
 
 void Cluster::arrive(Mbarrier &barrier, const char *op) {
   if (barrier.pending == 0)
-    fail(op, fmt::format("more than {} arrivals in phase {} of the mbarrier at {}", barrier.count,
-                         barrier.phase, SharedMemory::place(barrier.address)));
+    fail(op, Text::format("more than {} arrivals in phase {} of the mbarrier at {}", barrier.count,
+                          barrier.phase, SharedMemory::place(barrier.address)));
   --barrier.pending;
   completePhaseIfDone(barrier);
 }
@@ -127,7 +125,7 @@ void Cluster::arrive(Mbarrier &barrier, const char *op) {
 void Cluster::waitBarrier(Fiber &f, int address, int parity) {
   Mbarrier &barrier = barrierAt(*f.block, address, "mbarrier_wait");
   if (parity != 0 && parity != 1)
-    fail("mbarrier_wait", fmt::format("parity {} is not 0 or 1", parity));
+    fail("mbarrier_wait", Text::format("parity {} is not 0 or 1", parity));
   while (static_cast<int>(barrier.phase & 1) == parity)
     suspend(f, barrier.waiters, {Wait::Kind::Mbarrier, address, parity, "mbarrier_wait"});
   f.block->shared.observe(barrier);
@@ -136,11 +134,10 @@ void Cluster::waitBarrier(Fiber &f, int address, int parity) {
 void Cluster::wgmma(Fiber &f, float *registers, const WgmmaShape &shape) {
   static constexpr const char *types[] = {"e4m3_e4m3", "e5m2_e4m3", "e4m3_e5m2", "e5m2_e5m2"};
   Warpgroup &warpgroup = f.block->warpgroups[f.thread / Warpgroup::threads];
-  std::string message = warpgroup.issue(f.thread % Warpgroup::threads, registers, shape,
-                                        f.block->shared, launch.options->strictOperands);
+  const Text message = warpgroup.issue(f.thread % Warpgroup::threads, registers, shape,
+                                       f.block->shared, launch.options->strictOperands);
   if (!message.empty())
-    fail(fmt::format("wgmma_m64n{}k32_{}", shape.n, types[shape.types]).c_str(),
-         std::move(message));
+    fail(Text::format("wgmma_m64n{}k32_{}", shape.n, types[shape.types]), message);
   if (f.thread % Warpgroup::threads == 0)
     launch.wgmmas.fetch_add(1, std::memory_order_relaxed);
 }
@@ -171,19 +168,19 @@ const MemoryRange *Cluster::rangeOf(const void *p) const {
 void *Cluster::global(const void *p, long long offset, int bytes, bool write, const char *op) {
   const MemoryRange *range = rangeOf(p);
   if (!range)
-    fail(op, fmt::format("pointer {} belongs to no operand of the launch", p));
+    fail(op, Text::format("pointer {} belongs to no operand of the launch", p));
   const char *base = static_cast<const char *>(range->base);
   const char *address = static_cast<const char *>(p) + offset;
   const long long position = static_cast<const char *>(p) - base + offset;
   if (position < 0 || position + bytes > range->bytes)
-    fail(op, fmt::format("{} bytes at offset {} of {}, which has {} bytes", bytes, position,
-                         range->name, range->bytes));
+    fail(op, Text::format("{} bytes at offset {} of {}, which has {} bytes", bytes, position,
+                          range->name, range->bytes));
   if (write && !range->writable)
-    fail(op, fmt::format("{} bytes at offset {} of {}, which the kernel may only read", bytes,
-                         position, range->name));
+    fail(op, Text::format("{} bytes at offset {} of {}, which the kernel may only read", bytes,
+                          position, range->name));
   if (bytes > 1 && reinterpret_cast<uintptr_t>(address) % static_cast<uintptr_t>(bytes))
-    fail(op, fmt::format("{} bytes at offset {} of {}: the address is not a multiple of {}", bytes,
-                         position, range->name, bytes));
+    fail(op, Text::format("{} bytes at offset {} of {}: the address is not a multiple of {}", bytes,
+                          position, range->name, bytes));
   return const_cast<char *>(address);
 }
 

@@ -24,59 +24,59 @@ void SharedMemory::reset(int bytes, int threads) {
   operandReads.clear();
 }
 
-std::string SharedMemory::place(int address) {
+Text SharedMemory::place(int address) {
   if (address < base)
-    return fmt::format("[shared_base - {:#x}]", static_cast<int64_t>(base) - address);
-  return fmt::format("[shared_base + {:#x}]", address - base);
+    return Text::format("[shared_base - {:#x}]", static_cast<int64_t>(base) - address);
+  return Text::format("[shared_base + {:#x}]", address - base);
 }
 
-std::string SharedMemory::outside(int address, int bytes) const {
+Text SharedMemory::outside(int address, int bytes) const {
   if (contains(address, bytes))
     return {};
-  return fmt::format("{} bytes at {} are outside the block's {} bytes of shared memory", bytes,
-                     place(address), data.size());
+  return Text::format("{} bytes at {} are outside the block's {} bytes of shared memory", bytes,
+                      place(address), data.size());
 }
 
-std::string SharedMemory::operandConflict(int address, int bytes) const {
+Text SharedMemory::operandConflict(int address, int bytes) const {
   for (const OperandRead &read : operandReads)
     if (address < read.high && read.low < address + bytes)
-      return fmt::format("{} bytes at {} overwrite an operand {}..{} that a wgmma of warpgroup {} "
-                         "(group {}) still reads: wgmma_wait must come first",
-                         bytes, place(address), place(read.low), place(read.high), read.warpgroup,
-                         read.group);
+      return Text::format("{} bytes at {} overwrite an operand {}..{} that a wgmma of warpgroup {} "
+                          "(group {}) still reads: wgmma_wait must come first",
+                          bytes, place(address), place(read.low), place(read.high), read.warpgroup,
+                          read.group);
   return {};
 }
 
-std::string SharedMemory::refuseRead(int address, int bytes) const {
-  if (std::string message = outside(address, bytes); !message.empty())
+Text SharedMemory::refuseRead(int address, int bytes) const {
+  if (const Text message = outside(address, bytes); !message.empty())
     return message;
   for (int i = 0; i < bytes; ++i) {
     const uint8_t s = state[address - base + i];
     if (s & loading)
-      return fmt::format("reads {}, the destination of {}", place(address + i), loadingText);
+      return Text::format("reads {}, the destination of {}", place(address + i), loadingText);
     if (s & barrier)
-      return fmt::format("reads {}, which belongs to an mbarrier", place(address + i));
+      return Text::format("reads {}, which belongs to an mbarrier", place(address + i));
     if (!(s & written))
-      return fmt::format("reads {}, which nothing has written", place(address + i));
+      return Text::format("reads {}, which nothing has written", place(address + i));
   }
   return {};
 }
 
-std::string SharedMemory::refuseWrite(int address, int bytes) const {
-  if (std::string message = outside(address, bytes); !message.empty())
+Text SharedMemory::refuseWrite(int address, int bytes) const {
+  if (const Text message = outside(address, bytes); !message.empty())
     return message;
   for (int i = 0; i < bytes; ++i) {
     const uint8_t s = state[address - base + i];
     if (s & loading)
-      return fmt::format("writes {}, the destination of {}", place(address + i), loadingText);
+      return Text::format("writes {}, the destination of {}", place(address + i), loadingText);
     if (s & barrier)
-      return fmt::format("writes {}, which belongs to an mbarrier", place(address + i));
+      return Text::format("writes {}, which belongs to an mbarrier", place(address + i));
   }
   return operandConflict(address, bytes);
 }
 
-std::string SharedMemory::refuseAsyncWrite(int address, int bytes) const {
-  if (std::string message = outside(address, bytes); !message.empty())
+Text SharedMemory::refuseAsyncWrite(int address, int bytes) const {
+  if (const Text message = outside(address, bytes); !message.empty())
     return message;
   const uint8_t *s = stateAt(address);
   uint8_t all = 0;
@@ -85,8 +85,9 @@ std::string SharedMemory::refuseAsyncWrite(int address, int bytes) const {
   for (int i = 0; i < bytes && all & (loading | barrier); ++i)
     if (s[i] & (loading | barrier))
       return s[i] & barrier
-                 ? fmt::format("writes {}, which belongs to an mbarrier", place(address + i))
-                 : fmt::format("writes {}, the destination of {}", place(address + i), loadingText);
+                 ? Text::format("writes {}, which belongs to an mbarrier", place(address + i))
+                 : Text::format("writes {}, the destination of {}", place(address + i),
+                                loadingText);
   return operandConflict(address, bytes);
 }
 

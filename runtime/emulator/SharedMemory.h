@@ -2,9 +2,10 @@
 // mbarriers. Reports misuse as text; who did it is added by the caller.
 #pragma once
 
+#include "runtime/emulator/Text.h"
+
 #include <cstdint>
 #include <deque>
-#include <string>
 #include <vector>
 
 namespace moejit::emulated {
@@ -79,12 +80,12 @@ public:
   const uint8_t *stateAt(int address) const { return state.data() + (address - base); }
 
   /// What forbids an ordinary access of `bytes` bytes at `address`; empty when nothing does.
-  std::string refuseRead(int address, int bytes) const;
-  std::string refuseWrite(int address, int bytes) const;
+  Text refuseRead(int address, int bytes) const;
+  Text refuseWrite(int address, int bytes) const;
   /// What forbids a TMA load to write there.
-  std::string refuseAsyncWrite(int address, int bytes) const;
+  Text refuseAsyncWrite(int address, int bytes) const;
   /// `[shared_base + 0x1200]`.
-  static std::string place(int address);
+  static Text place(int address);
 
   /// Stores bytes for thread `thread` through the generic proxy.
   void store(int address, const void *from, int bytes, int thread);
@@ -116,8 +117,8 @@ public:
   std::vector<OperandRead> operandReads;
 
 private:
-  std::string outside(int address, int bytes) const;
-  std::string operandConflict(int address, int bytes) const;
+  Text outside(int address, int bytes) const;
+  Text operandConflict(int address, int bytes) const;
 
   std::vector<uint8_t> data;
   std::vector<uint8_t> state;

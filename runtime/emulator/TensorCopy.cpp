@@ -86,15 +86,15 @@ static int64_t startOffset(const PackedMap &map, const int *coordinates) {
   return offset;
 }
 
-std::string refuseBox(const PackedMap &map, const int *coordinates, int rank, int dst) {
+Text refuseBox(const PackedMap &map, const int *coordinates, int rank, int dst) {
   if (map.magic != PackedMap::expectedMagic)
     return "the tensor map was not made by the emulator";
   if (map.rank != rank)
-    return fmt::format("a load of rank {} uses a tensor map of rank {}", rank, map.rank);
+    return Text::format("a load of rank {} uses a tensor map of rank {}", rank, map.rank);
   if (dst % 128)
-    return fmt::format("destination {} is not 128-byte aligned", SharedMemory::place(dst));
+    return Text::format("destination {} is not 128-byte aligned", SharedMemory::place(dst));
   if (const int64_t start = startOffset(map, coordinates); (map.address + start) % 16)
-    return fmt::format(
+    return Text::format(
         "the box starts {} bytes into the tensor: its start address is not a multiple of "
         "16 (an illegal instruction on the GPU)",
         start);

@@ -3,10 +3,10 @@
 
 #include "runtime/TensorMap.h"
 #include "runtime/emulator/DeviceTable.h"
+#include "runtime/emulator/Text.h"
 
 #include <array>
 #include <cstdint>
-#include <string>
 
 namespace moejit::emulated {
 
@@ -41,7 +41,7 @@ PackedMap unpackTensorMap(const TensorMap &map);
 /// What forbids a load with `map` at `coordinates` to `dst`, in the hardware's rules: rank,
 /// 128-byte aligned destination, 16-byte aligned start address after coordinates. Empty when
 /// nothing does.
-std::string refuseBox(const PackedMap &map, const int *coordinates, int rank, int dst);
+Text refuseBox(const PackedMap &map, const int *coordinates, int rank, int dst);
 
 /// Copies one box to `dst`, swizzled by address bits, zeros where it is out of bounds. Byte states
 /// stay as they are.

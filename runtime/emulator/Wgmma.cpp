@@ -112,8 +112,8 @@ int Warpgroup::allocateAccumulator(int n) {
   return static_cast<int>(i);
 }
 
-std::string Warpgroup::issue(int thread, float *registers, const WgmmaShape &shape,
-                             SharedMemory &shared, bool strict) {
+Text Warpgroup::issue(int thread, float *registers, const WgmmaShape &shape, SharedMemory &shared,
+                      bool strict) {
   ThreadState &own = state[thread];
   const uint64_t number = own.issued++;
   int found = inFlight(thread, registers);
@@ -126,15 +126,15 @@ std::string Warpgroup::issue(int thread, float *registers, const WgmmaShape &sha
   }
   Instruction &instruction = instructions[number - firstInstruction];
   if (!(instruction.shape == shape))
-    return fmt::format("thread {} of the warpgroup issued n = {}, descriptors {:#x} and {:#x}, "
-                       "accumulate {}; this "
-                       "one n = {}, {:#x} and {:#x}, accumulate {}: all 128 must issue the same",
-                       instruction.firstThread, instruction.shape.n, instruction.shape.a,
-                       instruction.shape.b, instruction.shape.accumulate, shape.n, shape.a, shape.b,
-                       shape.accumulate);
+    return Text::format("thread {} of the warpgroup issued n = {}, descriptors {:#x} and {:#x}, "
+                        "accumulate {}; this "
+                        "one n = {}, {:#x} and {:#x}, accumulate {}: all 128 must issue the same",
+                        instruction.firstThread, instruction.shape.n, instruction.shape.a,
+                        instruction.shape.b, instruction.shape.accumulate, shape.n, shape.a,
+                        shape.b, shape.accumulate);
   Accumulator &accumulator = accumulators[instruction.accumulator];
   if (accumulator.n != shape.n)
-    return fmt::format("its accumulator is in flight with n = {}", accumulator.n);
+    return Text::format("its accumulator is in flight with n = {}", accumulator.n);
   if (found < 0) {
     if (!own.isFenced)
       return "no wgmma_fence since the registers were last the thread's own";
@@ -154,17 +154,17 @@ std::string Warpgroup::issue(int thread, float *registers, const WgmmaShape &sha
   return {};
 }
 
-std::string Warpgroup::decode(const SharedMemory &shared, uint64_t bits, int rows,
-                              const float *table, bool strict, const char *name, float *values,
-                              int rowStep, int kStep) const {
+Text Warpgroup::decode(const SharedMemory &shared, uint64_t bits, int rows, const float *table,
+                       bool strict, const char *name, float *values, int rowStep, int kStep) const {
   const Descriptor descriptor(bits);
   constexpr uint64_t allWritten = 0x0101010101010101;
   for (int row = 0; row < rows; ++row)
     for (int chunk = 0; chunk < 2; ++chunk) {
       const int address = descriptor.chunkAddress(row, chunk);
       if (!shared.contains(address, 16))
-        return fmt::format("row {} of {} lies at {}, outside the block's {} bytes of shared memory",
-                           row, name, SharedMemory::place(address), shared.bytes());
+        return Text::format(
+            "row {} of {} lies at {}, outside the block's {} bytes of shared memory", row, name,
+            SharedMemory::place(address), shared.bytes());
       const uint8_t *bytes = shared.at(address);
       float *out = values + row * rowStep + chunk * 16 * kStep;
       for (int k = 0; k < 16; ++k)
@@ -175,13 +175,13 @@ std::string Warpgroup::decode(const SharedMemory &shared, uint64_t bits, int row
       if (words[0] == allWritten && words[1] == allWritten)
         continue;
       for (int k = 0; k < 16; ++k) {
-        const auto complain = [&](const char *what) {
-          return fmt::format("row {}, byte {} of k of {} at {} {}", row, 16 * chunk + k, name,
-                             SharedMemory::place(address + k), what);
+        const auto complain = [&](const Text &what) {
+          return Text::format("row {}, byte {} of k of {} at {} {}", row, 16 * chunk + k, name,
+                              SharedMemory::place(address + k), what);
         };
         const uint8_t s = states[k];
         if (s & SharedMemory::loading)
-          return complain("is the destination of") + ' ' + loadingText;
+          return complain(Text::format("is the destination of {}", loadingText));
         if (s & SharedMemory::barrier)
           return complain("belongs to an mbarrier");
         if (!(s & SharedMemory::written)) {
@@ -197,16 +197,16 @@ std::string Warpgroup::decode(const SharedMemory &shared, uint64_t bits, int row
   return {};
 }
 
-std::string Warpgroup::execute(const Instruction &instruction, SharedMemory &shared, bool strict) {
+Text Warpgroup::execute(const Instruction &instruction, SharedMemory &shared, bool strict) {
   const WgmmaShape &shape = instruction.shape;
   alignas(32) static thread_local float a[64 * 32];
   alignas(32) static thread_local float b[32 * 256];
   const float *tableA = (shape.types & 1 ? e5m2Values : e4m3Values).data();
   const float *tableB = (shape.types & 2 ? e5m2Values : e4m3Values).data();
-  if (std::string message = decode(shared, shape.a, 64, tableA, strict, "A", a, 32, 1);
+  if (const Text message = decode(shared, shape.a, 64, tableA, strict, "A", a, 32, 1);
       !message.empty())
     return message;
-  if (std::string message = decode(shared, shape.b, shape.n, tableB, strict, "B", b, 1, shape.n);
+  if (const Text message = decode(shared, shape.b, shape.n, tableB, strict, "B", b, 1, shape.n);
       !message.empty())
     return message;
   std::vector<float> &values = accumulators[instruction.accumulator].values;
@@ -216,16 +216,16 @@ std::string Warpgroup::execute(const Instruction &instruction, SharedMemory &sha
   return {};
 }
 
-std::string Warpgroup::commit(int thread, bool &isWhole) {
+Text Warpgroup::commit(int thread, bool &isWhole) {
   ThreadState &own = state[thread];
   const uint64_t number = own.committed++;
   if (number == groups.size())
     groups.push_back({own.issued, 0, thread});
   Group &group = groups[number];
   if (group.end != own.issued)
-    return fmt::format("group {} ends after {} instructions here, after {} in thread {} of the "
-                       "warpgroup",
-                       number, own.issued, group.end, group.firstThread);
+    return Text::format("group {} ends after {} instructions here, after {} in thread {} of the "
+                        "warpgroup",
+                        number, own.issued, group.end, group.firstThread);
   isWhole = ++group.arrivals == threads;
   return {};
 }

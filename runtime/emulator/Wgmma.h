@@ -8,7 +8,6 @@
 #include <array>
 #include <cstdint>
 #include <deque>
-#include <string>
 #include <vector>
 
 namespace moejit::emulated {
@@ -32,11 +31,11 @@ public:
   /// Thread `thread` issues its next instruction: its registers are taken and poisoned with NaN,
   /// and the last of the 128 threads computes. Returns what is wrong, or nothing. `strict`:
   /// unwritten operand bytes are an error instead of NaN.
-  std::string issue(int thread, float *registers, const WgmmaShape &shape, SharedMemory &shared,
-                    bool strict);
+  Text issue(int thread, float *registers, const WgmmaShape &shape, SharedMemory &shared,
+             bool strict);
   /// Thread `thread` closes its group; `isWhole` is set when all 128 threads have. Returns what is
   /// wrong.
-  std::string commit(int thread, bool &isWhole);
+  Text commit(int thread, bool &isWhole);
   /// The oldest incomplete group becomes complete; its operands are free.
   void completeGroup(SharedMemory &shared);
   /// How many groups must be complete before thread `thread` may go on with at most `allowed`
@@ -79,9 +78,9 @@ private:
 
   int inFlight(int thread, const float *registers) const;
   int allocateAccumulator(int n);
-  std::string execute(const Instruction &instruction, SharedMemory &shared, bool strict);
-  std::string decode(const SharedMemory &shared, uint64_t descriptor, int rows, const float *table,
-                     bool strict, const char *name, float *values, int rowStep, int kStep) const;
+  Text execute(const Instruction &instruction, SharedMemory &shared, bool strict);
+  Text decode(const SharedMemory &shared, uint64_t descriptor, int rows, const float *table,
+              bool strict, const char *name, float *values, int rowStep, int kStep) const;
 
   int index = 0;
   std::deque<Instruction> instructions;
