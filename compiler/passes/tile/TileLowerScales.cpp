@@ -139,6 +139,12 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
       if (failed(result))
         return signalPassFailure();
     }
+    // What was read where it was used needs no load of its own any more.
+    SmallVector<LoadOp> loads;
+    kernel.walk([&](LoadOp load) { loads.push_back(load); });
+    for (LoadOp load : loads)
+      if (load.getResult().use_empty())
+        load.erase();
   }
 
   /// This thread's first row of the fragment; the other is 8 further down.
