@@ -75,6 +75,7 @@ KernelPlan narrowPlan(const Spec &spec, const Target &target) {
   plan.tileM = 64;
   plan.stages = 5;
   plan.weightPolicy = CachePolicy::EvictFirst;
+  plan.scheduler = SchedulerKind::Static;
   fitStages(plan, spec, target);
   return plan;
 }

@@ -26,7 +26,7 @@ enum class CachePolicy { Normal, EvictFirst };
   X(bool, specializeWarps, true, "a producer warp of its own loads the ring")                      \
   X(int64_t, producerRegs, 40, "registers a producer thread keeps")                                \
   X(int64_t, consumerRegs, 232, "registers a consumer thread takes")                               \
-  X(SchedulerKind, scheduler, SchedulerKind::Static, "how blocks come by their next tile")         \
+  X(SchedulerKind, scheduler, SchedulerKind::Queue, "how blocks come by their next tile")         \
   X(int64_t, raster, 16, "row tiles that share one sweep over the columns")                        \
   X(StorePath, store, StorePath::Staged, "how results reach global memory")                        \
   X(bool, skipEmptyRows, true, "64-row batches past the last row issue no wgmma")                  \

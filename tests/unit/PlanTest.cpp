@@ -63,7 +63,7 @@ TEST_CASE("plans that differ in any field have different texts") {
   add([](KernelPlan &plan) { plan.stages = 3; });
   add([](KernelPlan &plan) { plan.split = WarpgroupSplit::Rows; });
   add([](KernelPlan &plan) { plan.specializeWarps = false; });
-  add([](KernelPlan &plan) { plan.scheduler = SchedulerKind::Queue; });
+  add([](KernelPlan &plan) { plan.scheduler = SchedulerKind::Static; });
   add([](KernelPlan &plan) { plan.store = StorePath::Direct; });
   add([](KernelPlan &plan) { plan.weightPolicy = CachePolicy::EvictFirst; });
   CHECK(planText(base).starts_with("tileM=128,tileN=256,tileK=128,stages=4,"));

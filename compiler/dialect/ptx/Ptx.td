@@ -35,17 +35,17 @@ class Ptx_Type<string name, string typeMnemonic> : TypeDef<Ptx_Dialect, name> {
 }
 
 def Ptx_Ptr : Ptx_Type<"Ptr", "ptr"> {
-  let summary = "A device address; offsets from it are bytes in i64";
+  let summary = "device address; offsets from it are bytes in i64";
   let builderCall = "$_builder.getType<::moejit::ptx::PtrType>()";
 }
 
 def Ptx_Tmap : Ptx_Type<"Tmap", "tmap"> {
-  let summary = "A tensor map (CUtensorMap), a kernel parameter by value";
+  let summary = "tensor map (CUtensorMap), a kernel parameter by value";
   let builderCall = "$_builder.getType<::moejit::ptx::TmapType>()";
 }
 
 def Ptx_Regs : Ptx_Type<"Regs", "regs"> {
-  let summary = "A mutable array of registers, of rank 1 or 2";
+  let summary = "mutable array of registers, of rank 1 or 2";
   let description = [{
     `!ptx.regs<2x64xf32>` is the C++ array `float name[2][64]`: two fragments of 64 registers. Every
     index into it is a constant once `ptx.unroll` is unrolled, or the array would live in local

@@ -84,6 +84,8 @@ LogicalResult SchedulerOp::verify() {
   if (getOffsets() && getOffsets().getType().getShape() != ArrayRef<int64_t>{static_cast<int64_t>(getExperts()) + 1})
     return emitOpError("of ") << getExperts() << " experts reads " << getExperts() + 1
                               << " offsets, got " << getOffsets().getType();
+  if ((getOrder() == Order::Queue) != (getCounter() != nullptr))
+    return emitOpError("takes a counter exactly when its order is queue");
   if (!getOffsets() && getExperts() != 1)
     return emitOpError("without offsets has one expert, got ") << getExperts();
   return success();

@@ -83,25 +83,27 @@ def Tile_StrideOp : Tile_Op<"stride", [Pure]> {
 
 //===-- Tile scheduler -----------------------------------------------------------------------------------------===//
 
-def Tile_SchedulerOp : Tile_Op<"scheduler"> {
+def Tile_SchedulerOp : Tile_Op<"scheduler", [AttrSizedOperandSegments]> {
   let summary = "Divide the output into tiles";
   let description = [{
     With `offsets` rows are sorted by expert: expert e owns rows [o'[e], o'[e+1]), where o' is offsets clamped to
     [0, S] and made non-decreasing; without, one expert owns all rows. `zeroed`: rows no expert owns are tiles too,
     with `live` false. `raster` row tiles share one sweep over the columns, so that weights stay in L2.
-    `queue` order takes tiles from an atomic counter; `static` gives block b the tiles b, b + blocks, ….
+    `static` order gives block b the tiles b, b + blocks, …. `queue` order gives it tile b, then what it draws from
+    `counter`, an i32 in global memory that is zero when the kernel starts.
 
     ```mlir
     %q = tile.scheduler (%off) tile [128, 256] columns 4096 experts 32 order static raster 1 zeroed : !tile.view<33xi32>
     ```
   }];
-  let arguments = (ins Optional<Tile_View>:$offsets, I64Attr:$tile_m, I64Attr:$tile_n, I64Attr:$columns,
+  let arguments = (ins Optional<Tile_View>:$offsets, Optional<Tile_View>:$counter, I64Attr:$tile_m, I64Attr:$tile_n, I64Attr:$columns,
                        I64Attr:$experts, Tile_OrderAttr:$order, I64Attr:$raster, UnitAttr:$zeroed,
                        OptionalAttr<I64Attr>:$shared_offset);
   let results = (outs Tile_Scheduler:$result);
   let assemblyFormat = [{
     (`grouped` `(` $offsets^ `)`)? `tile` `[` $tile_m `,` $tile_n `]` `columns` $columns `experts` $experts
-    `order` $order `raster` $raster (`zeroed` $zeroed^)? attr-dict (`:` type($offsets)^)?
+    `order` $order (`counter` `(` $counter^ `:` type($counter) `)`)? `raster` $raster (`zeroed` $zeroed^)? attr-dict
+    (`:` type($offsets)^)?
   }];
   let hasVerifier = 1;
 }

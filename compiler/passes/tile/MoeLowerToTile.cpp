@@ -156,7 +156,7 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
 
     Code code(builder, loc);
     auto scheduler = SchedulerOp::create(
-        builder, loc, SchedulerType::get(context), offsets, tileM, tileN, spec.n, spec.numExperts,
+        builder, loc, SchedulerType::get(context), offsets, Value(), tileM, tileN, spec.n, spec.numExperts,
         Order::Static, 1, isGrouped && spec.skipped == Skipped::Zeroed, nullptr);
     auto tiles = ForTilesOp::create(builder, loc, scheduler);
     Type i32 = builder.getI32Type();

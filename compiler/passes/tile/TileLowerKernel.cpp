@@ -47,6 +47,7 @@ struct LowerKernel : tile::impl::TileLowerKernelBase<LowerKernel> {
     Builder attributes(&getContext());
     SmallVector<Parameter> maps, pointers, strides;
     Parameter rows;
+    int64_t workspaceBytes = 0;
     Type i64 = attributes.getI64Type();
     auto launchOf = [&](StringRef kind, StringRef operand, int64_t recipe = -1) {
       SmallVector<NamedAttribute> entries = {
@@ -78,6 +79,11 @@ struct LowerKernel : tile::impl::TileLowerKernelBase<LowerKernel> {
           stride.replaces.push_back(user->getResult(0));
         else
           return user->emitOpError("still uses a view; lower it before the kernel");
+      }
+      if (auto view = dyn_cast<ViewType>(argument.getType()); view && operand == "workspace") {
+        workspaceBytes = view.getElementBytes();
+        for (int64_t extent : view.getShape())
+          workspaceBytes *= extent;
       }
       if (!pointer.replaces.empty())
         pointers.push_back(pointer);
@@ -120,6 +126,8 @@ struct LowerKernel : tile::impl::TileLowerKernelBase<LowerKernel> {
     lowered->setAttr("tile.tensor_maps",
                      kernel.getTensorMapsAttr() ? kernel.getTensorMapsAttr()
                                                 : builder.getArrayAttr({}));
+    if (workspaceBytes > 0)
+      lowered->setAttr("tile.workspace_bytes", builder.getI64IntegerAttr(workspaceBytes));
     if (Attribute grid = kernel->getAttr("tile.grid"))
       lowered->setAttr("tile.grid", grid);
 

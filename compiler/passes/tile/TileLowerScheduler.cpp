@@ -12,8 +12,12 @@ using namespace moejit::tile;
 
 namespace {
 
-/// Shared memory of a scheduler: the queue, then the boundaries of the experts.
+/// Shared memory of a scheduler: the queue (two full barriers, two empty ones, two tile numbers), then the boundaries
+/// of the experts.
 constexpr int64_t queueBytes = 48;
+constexpr int64_t queueSlots = 2;
+constexpr int64_t emptyOffset = 16;
+constexpr int64_t numberOffset = 32;
 
 /// Registers of a walk.
 enum Walk : int64_t {
@@ -60,6 +64,8 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     OpBuilder builder(scheduler);
     Location loc = scheduler.getLoc();
     Code code(builder, loc);
+    if (scheduler.getCounter())
+      initQueue(code, scheduler);
     if (scheduler.getOffsets()) {
       Value s = RowsOp::create(builder, loc, builder.getI32Type());
       Value thread = threadValue(kernel, ThreadValue::Thread);
@@ -95,6 +101,13 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     Value walk = ptx::RegsOp::create(builder, loc,
                                      ptx::RegsType::get({WalkSize}, builder.getI32Type()));
     code.name(walk, "walk");
+    Value queue;
+    if (scheduler.getCounter()) {
+      queue = ptx::RegsOp::create(builder, loc, ptx::RegsType::get({2}, builder.getI32Type()));
+      code.name(queue, "queue");
+      code.set(queue, {code.index(0)}, code.i32(0));
+      code.set(queue, {code.index(1)}, code.i32(0));
+    }
     start(code, scheduler, walk);
     skipGroups(code, scheduler, walk);
 
@@ -102,11 +115,14 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     builder.createBlock(&whileOp.getBefore());
     scf::ConditionOp::create(builder, loc, hasTile(code, scheduler, walk), ValueRange());
     Block *body = builder.createBlock(&whileOp.getAfter());
+    // The counter is asked as the tile begins and its answer used when it ends.
+    Value ahead = queue && drawsAlone(loop) ? askCounter(code, scheduler) : Value();
     replaceArguments(code, scheduler, walk, loop);
     body->getOperations().splice(body->end(), loop.getBody().front().getOperations());
 
     auto draw = [&] {
-      Value next = code.add(code.get(walk, {code.index(TileNumber)}), gridSize(code));
+      Value next = queue ? drawFromQueue(code, scheduler, loop, queue, ahead)
+                         : code.add(code.get(walk, {code.index(TileNumber)}), gridSize(code));
       code.set(walk, {code.index(TileNumber)}, next);
       skipGroups(code, scheduler, walk);
     };
@@ -122,6 +138,75 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     builder.setInsertionPointToEnd(body);
     scf::YieldOp::create(builder, loc);
     loop.erase();
+  }
+
+  /// True where one thread runs the loop: a producer, which draws for the whole block.
+  bool drawsAlone(Operation *loop) {
+    auto role = loop->getParentOfType<RoleOp>();
+    return role && role.getKind() == RoleKind::Producer;
+  }
+
+  /// The number of the block's next tile. One tile a block is its own without asking.
+  Value askCounter(Code &code, SchedulerOp scheduler) {
+    Value drawn = ptx::AtomAddGlobalI32Op::create(
+        code.builder, code.loc, pointerTo(code, scheduler.getCounter()), code.i64(0), code.i32(1));
+    return code.add(drawn, gridSize(code));
+  }
+
+  Value queueBase(Code &code, SchedulerOp scheduler) {
+    return code.add(threadValue(kernel, ThreadValue::SharedBase), *scheduler.getSharedOffset());
+  }
+
+  /// The producer, or thread 0 where there is none, hands its draw to the warps that compute.
+  Value drawFromQueue(Code &code, SchedulerOp scheduler, ForTilesOp loop, Value queue, Value ahead) {
+    OpBuilder &builder = code.builder;
+    Value slot = code.get(queue, {code.index(0)}), phase = code.get(queue, {code.index(1)});
+    Value base = queueBase(code, scheduler);
+    Value full = code.name(code.add(base, code.mul(slot, 8)), "tileFull");
+    Value number = code.add(base, code.add(code.mul(slot, 4), numberOffset));
+    Value one = code.i32(1);
+    auto push = [&](Value tile) {
+      ptx::MbarrierWaitOp::create(builder, code.loc, code.add(full, emptyOffset),
+                                  code.bitXor(phase, one));
+      ptx::StSharedI32Op::create(builder, code.loc, number, tile);
+      ptx::MbarrierArriveOp::create(builder, code.loc, full);
+    };
+    Value drawn = ahead;
+    if (ahead) {
+      push(ahead);
+    } else {
+      if (!kernel.hasRoles()) {
+        Value thread = threadValue(kernel, ThreadValue::Thread);
+        code.onlyIf(code.equal(thread, code.i32(0)), [&] { push(askCounter(code, scheduler)); });
+        ptx::SyncwarpOp::create(builder, code.loc);
+      }
+      ptx::MbarrierWaitOp::create(builder, code.loc, full, phase);
+      drawn = ptx::LdSharedI32Op::create(builder, code.loc, number);
+      // The shuffle makes the number the same in every lane for the compiler too.
+      drawn = ptx::ShflIdxOp::create(builder, code.loc, drawn, code.i32(0));
+      Value lane = threadValue(kernel, ThreadValue::Lane);
+      code.onlyIf(code.equal(lane, code.i32(0)), [&] {
+        ptx::MbarrierArriveOp::create(builder, code.loc, code.add(full, emptyOffset));
+      });
+    }
+    Value wraps = code.equal(slot, code.i32(queueSlots - 1));
+    code.set(queue, {code.index(0)}, code.select(wraps, code.i32(0), code.add(slot, 1)));
+    code.set(queue, {code.index(1)}, code.bitXor(phase, code.extend(wraps)));
+    return drawn;
+  }
+
+  /// Thread 0 sets the queue's barriers up: one push fills a slot, every computing warp empties it.
+  void initQueue(Code &code, SchedulerOp scheduler) {
+    Value thread = threadValue(kernel, ThreadValue::Thread);
+    Value base = queueBase(code, scheduler);
+    code.onlyIf(code.equal(thread, code.i32(0)), [&] {
+      for (int64_t slot = 0; slot < queueSlots; ++slot) {
+        ptx::MbarrierInitOp::create(code.builder, code.loc, code.add(base, slot * 8), code.i32(1));
+        ptx::MbarrierInitOp::create(code.builder, code.loc, code.add(base, slot * 8 + emptyOffset),
+                                    code.i32(4 * kernel.getWarpgroups()));
+      }
+      ptx::FenceMbarrierInitOp::create(code.builder, code.loc);
+    });
   }
 
   Value gridSize(Code &code) { return ptx::GridSizeOp::create(code.builder, code.loc); }

@@ -75,7 +75,19 @@ struct Raster : tile::impl::TileRasterBase<Raster> {
 
 struct UseQueue : tile::impl::TileUseQueueBase<UseQueue> {
   void runOnOperation() override {
-    getOperation().walk([&](SchedulerOp scheduler) { scheduler.setOrder(Order::Queue); });
+    KernelOp kernel = getOperation();
+    SmallVector<SchedulerOp> schedulers(kernel.getBody().getOps<SchedulerOp>());
+    // One counter, one walk over it.
+    if (schedulers.size() != 1 || schedulers.front().getOrder() == Order::Queue)
+      return;
+    Builder builder(&getContext());
+    SmallVector<Attribute> names(kernel.getOperandNames().begin(), kernel.getOperandNames().end());
+    names.push_back(builder.getStringAttr("workspace"));
+    kernel.setOperandNamesAttr(builder.getArrayAttr(names));
+    Value counter = kernel.getBody().addArgument(
+        ViewType::get(&getContext(), {1}, builder.getI32Type()), kernel.getLoc());
+    schedulers.front().getCounterMutable().assign(counter);
+    schedulers.front().setOrder(Order::Queue);
   }
 };
 
