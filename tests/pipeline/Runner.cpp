@@ -1,0 +1,155 @@
+// The way of a Spec from the compiler's door to a comparison.
+#include "tests/pipeline/Runner.h"
+
+#include <doctest/doctest.h>
+
+#include <climits>
+#include <cstring>
+
+namespace moejit::test {
+
+using oracle::Routing;
+
+Emulator &emulator() {
+  static const std::unique_ptr<Emulator> only = [] {
+    EmulatorOptions options;
+    options.workFolder = MOEJIT_TEST_WORK_FOLDER;
+    options.maxSeconds = 60;
+    Result<std::unique_ptr<Emulator>> made = Emulator::create(options);
+    if (!made)
+      FAIL(made.error().text());
+    return std::move(*made);
+  }();
+  return *only;
+}
+
+Artifact build(const Spec &spec, const KernelPlan &plan,
+               const std::vector<std::string> &skippedPasses) {
+  CompileOptions options;
+  options.skippedPasses = skippedPasses;
+  Result<Artifact> artifact = compileToSource(spec, Target(), plan, options);
+  if (!artifact) {
+    FAIL_CHECK(canonicalText(spec), "\n", planText(plan), "\n", artifact.error().text());
+    return {};
+  }
+  return std::move(*artifact);
+}
+
+namespace {
+
+/// `counts` for exactly `experts` experts: the middle is dropped or repeated, the ends stay.
+std::vector<int64_t> fitted(std::vector<int64_t> counts, int64_t experts) {
+  while (static_cast<int64_t>(counts.size()) > experts)
+    counts.erase(counts.begin() + counts.size() / 2);
+  while (static_cast<int64_t>(counts.size()) < experts)
+    counts.insert(counts.begin() + counts.size() / 2, counts[counts.size() / 2]);
+  return counts;
+}
+
+LaunchCase ofCounts(std::string name, std::vector<int64_t> counts, int64_t experts) {
+  counts = fitted(std::move(counts), experts);
+  int64_t rows = 0;
+  for (int64_t count : counts)
+    rows += count;
+  return {std::move(name), rows, Routing::fromCounts(counts)};
+}
+
+} // namespace
+
+std::vector<LaunchCase> edgeCases(const Spec &spec, int64_t tileRows) {
+  const int64_t t = tileRows, e = spec.numExperts;
+  oracle::ProblemOptions padded;
+  padded.xPadBytes = 48;
+  padded.yPadElements = 24;
+  padded.xScalePad = 5;
+  std::vector<LaunchCase> cases = {{"no row", 0},
+                                   {"one row", 1, Routing::oneExpert(e - 1), padded}};
+  if (spec.dispatch == Dispatch::Eager) {
+    cases.push_back({"a few rows", 7});
+    cases.push_back({"one row short of a tile", t - 1, {}, padded});
+    cases.push_back({"a tile", t});
+    cases.push_back({"one row past a tile", t + 1, {}, padded, true});
+    cases.push_back({"more tiles than blocks", 5 * t + 9});
+    return cases;
+  }
+  cases.push_back(ofCounts("empty first and last, tile + 1", {0, t + 1, 1, 0}, e));
+  cases.push_back(ofCounts("empty in between, tile - 1", {t - 1, 0, 0, 2 * t + 1, 7}, e));
+  cases.push_back(ofCounts("whole tiles", {t, 2 * t, t / 2, t}, e));
+  cases.push_back({"one expert owns all", 2 * t + 3, Routing::oneExpert(e / 2), padded, true});
+  cases.push_back({"skewed, more tiles than blocks", 4 * t + 5, Routing::skewed(), padded});
+  cases.push_back({"no expert owns a row", t + 6, Routing::empty()});
+
+  LaunchCase unowned{"rows before and after those of experts", 2 * t + 9, Routing::uniform(),
+                     padded};
+  unowned.options.leadingRows = 5;
+  unowned.options.trailingRows = t + 2;
+  cases.push_back(unowned);
+  LaunchCase leading{"most rows come before the first expert", 2 * t, Routing::uniform()};
+  leading.options.leadingRows = 2 * t - 3;
+  cases.push_back(leading);
+
+  // Clamped: into [0, S], and never below the boundary before.
+  std::vector<int32_t> falling, extreme, late;
+  const int32_t s = static_cast<int32_t>(t + 40);
+  for (int64_t i = 0; i <= e; ++i) {
+    falling.push_back(static_cast<int32_t>(i % 2 ? s - 3 * i : 11 * i - 9));
+    extreme.push_back(i % 2 ? INT_MAX : INT_MIN);
+    late.push_back(i == 0 ? s + 7 : 3);
+  }
+  cases.push_back({"offsets that fall and leave the rows", s, Routing::fromOffsets(falling)});
+  cases.push_back({"extreme offsets", s, Routing::fromOffsets(extreme)});
+  cases.push_back({"the first offset past all rows", s, Routing::fromOffsets(late), padded});
+  return cases;
+}
+
+std::string run(const Artifact &artifact, const LaunchCase &launch, uint64_t seed) {
+  const Spec &spec = artifact.spec;
+  oracle::ProblemOptions memory = launch.options;
+  if (spec.xScales.kGranule() == 0)
+    memory.xScalePad = 0; // a vector of scales has no rows to pad
+  oracle::HostProblem problem =
+      oracle::makeProblem(spec, launch.rows, launch.routing, seed, memory);
+  oracle::HostOutput output = oracle::HostOutput::make(problem);
+  // Scales read one by one need no more alignment than a float has.
+  const bool isCopiedInBulk = spec.xScales.alignBytes > 0;
+  const size_t shift = launch.misalignScales && !isCopiedInBulk ? 1 : 0;
+  std::vector<float> xScales(problem.xScales.size() + shift);
+  std::copy(problem.xScales.begin(), problem.xScales.end(), xScales.begin() + shift);
+
+  GemmArguments arguments;
+  arguments.rows = launch.rows;
+  arguments.x = {problem.x.data(), problem.xStride};
+  arguments.w.data = problem.w.data();
+  arguments.xScales = {xScales.data() + shift, spec.xScales.kGranule() ? problem.xScaleStride : 0};
+  arguments.wScales.data = problem.wScales.data();
+  arguments.offsets.data = problem.offsets.empty() ? nullptr : problem.offsets.data();
+  arguments.y = {output.data(), problem.yStride};
+  std::vector<uint32_t> workspace(artifact.launch.workspaceBytes / 4 + 4, UINT32_MAX);
+  arguments.workspace = workspace.data();
+  arguments.workspaceBytes = artifact.launch.workspaceBytes;
+
+  Result<EmulatorReport> report = emulator().launch(artifact, arguments);
+  if (!report)
+    return report.error().text();
+  if (launch.rows == 0)
+    return report->blocks == 0 ? "" : "launched blocks for no row";
+  oracle::Comparison comparison = oracle::compare(problem, oracle::reference(problem), output);
+  return comparison.ok() ? "" : comparison.text();
+}
+
+void checkAll(const Artifact &artifact, const std::vector<LaunchCase> &launches,
+              const std::string &what) {
+  if (artifact.source.empty())
+    return;
+  int reported = 0;
+  for (size_t i = 0; i < launches.size(); ++i) {
+    std::string wrong = run(artifact, launches[i], 100 + i);
+    if (wrong.empty())
+      continue;
+    if (++reported > 3)
+      break;
+    FAIL_CHECK(what, "\n  launch: ", launches[i].name, ", ", launches[i].rows, " rows\n  ", wrong);
+  }
+}
+
+} // namespace moejit::test

@@ -1,0 +1,44 @@
+// Takes a Spec through the whole pipeline to the emulator and compares with the oracle. Shared by
+// the tests of this folder; knows no particular layout or plan.
+#pragma once
+
+#include "compiler/Compile.h"
+#include "runtime/emulator/Emulator.h"
+#include "tests/oracle/Compare.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace moejit::test {
+
+/// The emulator of this program: units are kept in the build tree, so that a second run compiles
+/// nothing.
+Emulator &emulator();
+
+/// compileToSource; an artifact without source, and a failed check, where it refuses.
+Artifact build(const Spec &spec, const KernelPlan &plan,
+               const std::vector<std::string> &skippedPasses = {});
+
+/// One launch: how many rows, who owns them, and how the operands lie in memory.
+struct LaunchCase {
+  std::string name; ///< says why the shape is worth a launch
+  int64_t rows = 0;
+  oracle::Routing routing = {};
+  oracle::ProblemOptions options = {};
+  bool misalignScales = false; ///< activation scales start 4 bytes past a multiple of 16
+};
+
+/// Launches that reach the edges of a tile of `tileRows` rows, for grouped or eager `spec`: no row,
+/// one row, experts without rows first, last and in between, one expert owning all, the tile ± 1,
+/// rows owned by nobody, offsets out of range, padded rows.
+std::vector<LaunchCase> edgeCases(const Spec &spec, int64_t tileRows);
+
+/// Runs `artifact` on poisoned output between canaries. Returns what is wrong, or nothing.
+std::string run(const Artifact &artifact, const LaunchCase &launch, uint64_t seed);
+
+/// Checks every launch of `launches`. The first failures are reported in full.
+void checkAll(const Artifact &artifact, const std::vector<LaunchCase> &launches,
+              const std::string &what);
+
+} // namespace moejit::test
