@@ -28,12 +28,9 @@ struct LowerDots : tile::impl::TileLowerDotsBase<LowerDots> {
       lower(wait);
   }
 
-  /// Low word of the shared-memory descriptor of the rows from `row` on, the same in every lane for the compiler too:
-  /// descriptors then live in uniform registers.
+  /// Low word of the shared-memory descriptor of the rows from `row` on.
   Value descriptor(Code &code, Value base, Value row) {
-    Value address = code.add(base, code.mul(row, rowBytes));
-    Value uniform = ptx::ShflIdxOp::create(code.builder, code.loc, address, code.i32(0));
-    return code.bitOr(code.shr(uniform, 4), 0x10000);
+    return code.bitOr(code.shr(code.add(base, code.mul(row, rowBytes)), 4), 0x10000);
   }
 
   LogicalResult lower(DotOp dot) {

@@ -133,7 +133,11 @@ struct LowerRing : tile::impl::TileLowerRingBase<LowerRing> {
     OpBuilder builder(await);
     Code code(builder, await.getLoc());
     Value cursor = cursorOf(ring, await, /*isFilling=*/false);
-    Value slot = code.name(code.get(cursor, {code.index(0)}), "slot");
+    // The shuffle makes the address the same in every lane for the compiler too: descriptors made of it then live in
+    // uniform registers (measured: 525 to 442 million warp instructions, tensor pipe use 75 to 82 %).
+    Value slot = code.name(ptx::ShflIdxOp::create(builder, await.getLoc(),
+                                                  code.get(cursor, {code.index(0)}), code.i32(0)),
+                           "slot");
     Value phase = code.name(code.get(cursor, {code.index(1)}), "phase");
     ptx::MbarrierWaitOp::create(builder, await.getLoc(), code.add(slot, *ring.getBarrierOffset()),
                                 phase);
