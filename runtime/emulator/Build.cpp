@@ -124,6 +124,7 @@ Result<std::string> buildUnit(const HostCompiler &compiler, const std::string &w
   if (__builtin_cpu_supports("fma"))
     flags.push_back("-mfma");
 #endif
+  flags.insert(flags.end(), compiler.flags.begin(), compiler.flags.end());
   const std::string device = deviceHeaderText();
   const std::string deviceHash = sha256Hex(device).substr(0, 16);
   std::string key = fmt::format("{}\n{}\n{}\n", compiler.path, compiler.version, device);

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace moejit {
 
@@ -30,6 +31,7 @@ namespace emulated {
 struct HostCompiler {
   std::string path;
   std::string version;
+  std::vector<std::string> flags = {}; ///< after the emulator's own
 };
 
 /// Tries `wanted`, or when it is empty the usual names on PATH; writes only in `workFolder`.

@@ -123,18 +123,26 @@ std::vector<MemoryRange> operandRanges(const Artifact &artifact, const GemmArgum
       return;
     const TensorArgument tensor = tensorOf(arguments, operand);
     const OperandLayout layout = operandLayout(artifact.spec, operand, arguments.rows);
-    int64_t bytes = 0;
-    if (operand == Operand::Workspace)
-      bytes = static_cast<int64_t>(arguments.workspaceBytes);
-    else if (layout.rows > 0)
-      bytes = ((layout.rows - 1) * rowStrideElements(artifact.spec, arguments, operand) +
-               layout.columns) *
-              layout.elementBytes;
-    // The extent of the expert map is the caller's secret; its values are checked, not its bounds.
-    if (operand == Operand::ExpertMap)
-      bytes = int64_t(1) << 30;
-    ranges.push_back(
-        {name, tensor.data, bytes, operand == Operand::Y || operand == Operand::Workspace});
+    MemoryRange range;
+    range.name = name;
+    range.base = tensor.data;
+    range.writable = operand == Operand::Y || operand == Operand::Workspace;
+    const int64_t stride =
+        rowStrideElements(artifact.spec, arguments, operand) * layout.elementBytes;
+    const int64_t rowBytes = layout.columns * layout.elementBytes;
+    if (operand == Operand::Workspace) {
+      range.bytes = static_cast<int64_t>(arguments.workspaceBytes);
+    } else if (operand == Operand::ExpertMap) {
+      // The host does not know its extent.
+      range.bytes = int64_t(1) << 30;
+    } else if (layout.rows > 0) {
+      range.bytes = (layout.rows - 1) * stride + rowBytes;
+      if (layout.rows > 1 && stride > rowBytes) {
+        range.rowBytes = rowBytes;
+        range.strideBytes = stride;
+      }
+    }
+    ranges.push_back(std::move(range));
   };
   for (const TensorMapRecipe &recipe : artifact.launch.tensorMaps)
     add(recipe.operand);
@@ -198,6 +206,7 @@ Result<std::unique_ptr<Emulator>> Emulator::create(EmulatorOptions options) {
   Result<HostCompiler> compiler = findCompiler(options.compiler, options.workFolder);
   if (!compiler)
     return compiler.error();
+  compiler->flags = options.compilerFlags;
   return std::unique_ptr<Emulator>(std::make_unique<HostEmulator>(std::move(options), *compiler));
 }
 

@@ -14,10 +14,11 @@
 namespace moejit {
 
 struct EmulatorOptions {
-  std::string compiler;   ///< C++ compiler; empty: the first of c++, g++, clang++ that runs
-  std::string workFolder; ///< compiled units are kept here; required, made when absent
-  unsigned threads = 0;   ///< host threads for independent clusters; 0: one for each CPU
-  int64_t smCount = 4;    ///< SMs of the emulated device: bounds the grid of launch()
+  std::string compiler; ///< C++ compiler; empty: the first of c++, g++, clang++ that runs
+  std::vector<std::string> compilerFlags; ///< after the emulator's own, such as -g and -O0
+  std::string workFolder;            ///< compiled units are kept here; required, made when absent
+  unsigned threads = 0;              ///< host threads for independent clusters; 0: one for each CPU
+  int64_t smCount = 4;               ///< SMs of the emulated device: bounds the grid of launch()
   int64_t sharedBytesLimit = 232448; ///< dynamic shared memory a block may have
   size_t stackBytes = 128 << 10;     ///< of one emulated thread
   int loadLatency = 16;              ///< thread switches from a TMA load to its delivery
@@ -47,6 +48,9 @@ struct MemoryRange {
   const void *base = nullptr;
   int64_t bytes = 0;
   bool writable = false;
+  int64_t rowBytes =
+      0; ///< of a matrix with gaps between its rows: bytes of a row that may be touched
+  int64_t strideBytes = 0; ///< from row to row; 0: no gaps
 };
 
 /// A launch below the level of artifacts.

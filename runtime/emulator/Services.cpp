@@ -175,6 +175,11 @@ void *Cluster::global(const void *p, long long offset, int bytes, bool write, co
   if (position < 0 || position + bytes > range->bytes)
     fail(op, Text::format("{} bytes at offset {} of {}, which has {} bytes", bytes, position,
                           range->name, range->bytes));
+  if (const int64_t stride = range->strideBytes;
+      stride > 0 && position % stride + bytes > range->rowBytes)
+    fail(op,
+         Text::format("{} bytes at offset {} of {} reach past the {} bytes of row {} (stride {})",
+                      bytes, position, range->name, range->rowBytes, position / stride, stride));
   if (write && !range->writable)
     fail(op, Text::format("{} bytes at offset {} of {}, which the kernel may only read", bytes,
                           position, range->name));

@@ -30,7 +30,7 @@ public:
   uint8_t *data() { return storage.data() + guardBytes + shift; }
   template <typename T> T *as() { return reinterpret_cast<T *>(data()); }
   int64_t bytes() const { return length; }
-  MemoryRange range() { return {name, data(), length, writable}; }
+  MemoryRange range() { return {name, data(), length, writable, 0, 0}; }
 
 private:
   static constexpr int64_t guardBytes = 256;
