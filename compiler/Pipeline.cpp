@@ -5,6 +5,7 @@
 #include "compiler/passes/moe/MoePasses.h"
 #include "compiler/passes/tile/TilePasses.h"
 
+#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -127,6 +128,14 @@ void buildLoweringPipeline(OpPassManager &manager) {
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createLoopInvariantCodeMotionPass());
+}
+
+void registerPipelines() {
+  PassPipelineRegistration<>("moejit-tile", "Lower moe kernels to plain tile programs",
+                             [](OpPassManager &manager) { buildTilePipeline(manager, {}); });
+  PassPipelineRegistration<>("moejit-schedule", "Apply the default plan's optional passes",
+                             [](OpPassManager &manager) { buildSchedulePipeline(manager, {}); });
+  PassPipelineRegistration<>("moejit-lower", "Lower tile programs to ptx", buildLoweringPipeline);
 }
 
 } // namespace moejit

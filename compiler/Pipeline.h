@@ -22,4 +22,8 @@ void buildSchedulePipeline(mlir::OpPassManager &manager, const KernelPlan &plan,
 /// From tile programs to ptx.kernels.
 void buildLoweringPipeline(mlir::OpPassManager &manager);
 
+/// Registers the three with MLIR's pass registry as moejit-tile, moejit-schedule and moejit-lower; the first two with
+/// the default KernelPlan.
+void registerPipelines();
+
 } // namespace moejit

@@ -1,4 +1,5 @@
 // moejit-opt: MLIR's opt driver over moejit's dialects and passes.
+#include "compiler/Pipeline.h"
 #include "compiler/RegisterAll.h"
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -7,6 +8,7 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   moejit::registerAllMoejit(registry);
+  moejit::registerPipelines();
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   mlir::registerLoopInvariantCodeMotionPass();
