@@ -1,0 +1,78 @@
+// One launch on the emulator, and the folder it works in.
+#include "tools/moejit/Emulation.h"
+
+#include "tools/moejit/Gpu.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace moejit::tool {
+namespace {
+
+/// A folder for compiled units. Code is loaded from it, so it has to be ours alone.
+class WorkFolder {
+public:
+  explicit WorkFolder(std::optional<std::string> wanted) {
+    struct stat status;
+    if (wanted) {
+      std::error_code code;
+      std::filesystem::create_directories(std::filesystem::path(*wanted).parent_path(), code);
+      mkdir(wanted->c_str(), 0700);
+      bool isOurs = lstat(wanted->c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+                    status.st_uid == geteuid() && (status.st_mode & 022) == 0 &&
+                    access(wanted->c_str(), W_OK) == 0;
+      if (isOurs) {
+        path = *wanted;
+        return;
+      }
+    }
+    std::error_code code;
+    std::string name = (std::filesystem::temp_directory_path(code) / "moejit-XXXXXX").string();
+    isTemporary = !code && mkdtemp(name.data());
+    if (isTemporary)
+      path = name;
+  }
+  ~WorkFolder() {
+    std::error_code code;
+    if (isTemporary)
+      std::filesystem::remove_all(path, code);
+  }
+  std::string path;
+
+private:
+  bool isTemporary = false;
+};
+
+} // namespace
+
+Result<EmulatorReport> emulate(const Artifact &artifact, const oracle::HostProblem &problem,
+                               oracle::HostOutput &output, std::optional<std::string> folder,
+                               bool &hasFault) {
+  WorkFolder work(std::move(folder));
+  if (work.path.empty())
+    return Error{ErrorCode::IoError, "there is no folder to work in: cannot make one in /tmp"};
+  EmulatorOptions options;
+  options.workFolder = work.path;
+  options.maxSeconds = 0;
+  Result<std::unique_ptr<Emulator>> emulator = Emulator::create(options);
+  if (!emulator)
+    return emulator.error();
+
+  GemmArguments arguments;
+  std::vector<std::vector<uint8_t>> storage;
+  for (const OperandBytes &operand : operandsOf(problem, storage))
+    argumentOf(arguments, operand.operand) = {const_cast<void *>(operand.data), operand.rowStride};
+  arguments.y = {output.data(), problem.yStride};
+  arguments.rows = problem.rows;
+  // A workspace may come uninitialised.
+  std::vector<uint64_t> dirt(artifact.launch.workspaceBytes / 8 + 2, ~uint64_t(0));
+  arguments.workspace = dirt.data();
+  arguments.workspaceBytes = artifact.launch.workspaceBytes;
+  Result<EmulatorReport> report = (*emulator)->launch(artifact, arguments);
+  hasFault = !report && report.error().code == ErrorCode::Internal;
+  return report;
+}
+
+} // namespace moejit::tool

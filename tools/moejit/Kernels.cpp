@@ -1,0 +1,140 @@
+// The Jit behind the subcommands.
+#include "tools/moejit/Kernels.h"
+
+#include "tools/moejit/Nvrtcs.h"
+#include "tools/moejit/Report.h"
+
+#include <fmt/format.h>
+
+namespace moejit::tool {
+
+/// Kernels that the calling thread compiled.
+static thread_local int64_t compiledHere = 0;
+
+KernelsOptions kernelsOptions(const Arguments &arguments, const Target &target) {
+  KernelsOptions options;
+  options.target = target;
+  options.nvrtc = arguments.valueOr("--nvrtc", "");
+  options.skippedPasses = arguments.values("--skip-pass");
+  if (arguments.has("--no-cache") || !options.skippedPasses.empty())
+    options.cache.folder = "";
+  else if (std::optional<std::string> folder = arguments.value("--cache"))
+    options.cache.folder = *folder;
+  options.cache.log = [](const std::string &message) {
+    std::fputs(fmt::format("warning: {}\n", message).c_str(), stderr);
+  };
+  return options;
+}
+
+Result<std::unique_ptr<Kernels>> Kernels::open(KernelsOptions given) {
+  std::unique_ptr<Kernels> kernels(new Kernels);
+  kernels->options = std::move(given);
+  const KernelsOptions &options = kernels->options;
+  Result<std::shared_ptr<Cache>> cache = Cache::open(options.cache);
+  if (!cache)
+    return cache.error();
+  kernels->store = *cache;
+
+  JitOptions jit;
+  jit.cache = *cache;
+  jit.target = options.target;
+  if (options.cache.mode != CacheMode::Bundle) {
+    kernels->nvrtc = findNvrtc(options.nvrtc);
+    Result<GeneratorIdentity> identity = generatorIdentity(kernels->nvrtc);
+    if (!identity && identity.error().code != ErrorCode::Unavailable)
+      return identity.error();
+    if (!identity) {
+      kernels->lacking = identity.error();
+    } else {
+      kernels->identity = *identity;
+      CompileOptions compiling;
+      compiling.nvrtc = kernels->nvrtc;
+      compiling.skippedPasses = options.skippedPasses;
+      jit.generator = *identity;
+      jit.compile = [self = kernels.get(), compiling](const Spec &spec, const Target &target,
+                                                      const KernelPlan &plan) {
+        ++self->count;
+        ++compiledHere;
+        return compile(spec, target, plan, compiling);
+      };
+    }
+  }
+  kernels->jit = std::make_unique<Jit>(std::move(jit));
+  return kernels;
+}
+
+/// The range of `spec` that holds `rows`.
+static PlannedRange rangeOf(const Spec &spec, const Target &target, int64_t rows) {
+  std::vector<PlannedRange> ranges = planRanges(spec, target);
+  for (const PlannedRange &range : ranges)
+    if (rows <= range.maxRows)
+      return range;
+  return ranges.back();
+}
+
+Result<Got> Kernels::get(const Spec &spec, int64_t rows) {
+  Got got;
+  got.range = rangeOf(spec, options.target, rows);
+  Progress progress(fmt::format("compiling for {} rows, {}",
+                                rowsText(got.range.minRows, got.range.maxRows),
+                                options.target.arch));
+  int64_t before = compiledHere;
+  Result<std::shared_ptr<Kernel>> kernel = jit->get(spec, rows);
+  if (!kernel && kernel.error().code == ErrorCode::NotInCache && lacking) {
+    Error error = *lacking;
+    error.message += ", and the cache has no such kernel";
+    return error;
+  }
+  if (!kernel)
+    return kernel.error();
+  got.kernel = *kernel;
+  got.isCompiled = compiledHere != before;
+  got.seconds = progress.seconds();
+  return got;
+}
+
+void writeKernel(JsonWriter &json, const Got &got) {
+  const Artifact &artifact = got.kernel->artifact();
+  json.field("minRows", got.range.minRows);
+  if (got.range.maxRows == INT64_MAX)
+    json.key("maxRows").null();
+  else
+    json.field("maxRows", got.range.maxRows);
+  json.field("planText", artifact.planText);
+  json.field("registers", artifact.resources.registers);
+  json.field("spillStoreBytes", artifact.resources.spillStoreBytes);
+  json.field("spillLoadBytes", artifact.resources.spillLoadBytes);
+  json.field("stackBytes", artifact.resources.stackBytes);
+  json.field("sharedBytes", artifact.launch.sharedBytes + artifact.resources.staticSharedBytes);
+  json.field("threads", artifact.launch.threads);
+  json.field("workspaceBytes", artifact.launch.workspaceBytes);
+  json.field("cubinBytes", artifact.cubin.size());
+  json.field("key", keyName(artifact.buildKey));
+  json.field("nvrtcVersion", artifact.nvrtcVersion);
+  json.field("minDriver", artifact.minDriver);
+  json.field("compiled", got.isCompiled);
+  json.field("seconds", got.seconds);
+}
+
+void writeToolchain(JsonWriter &json, Kernels &kernels) {
+  json.key("nvrtc").beginObject();
+  json.field("found", !kernels.nvrtcPath().empty());
+  json.field("path", kernels.nvrtcPath()).field("version", kernels.nvrtcVersion());
+  json.endObject();
+  json.field("cache", kernels.cache().folder()).field("compiled", kernels.compiled());
+}
+
+std::string resourcesText(const Artifact &artifact) {
+  const ResourceUsage &used = artifact.resources;
+  return fmt::format("registers      {} a thread\n"
+                     "spills         {} bytes stored, {} loaded\n"
+                     "stack          {} bytes\n"
+                     "shared memory  {} bytes\n"
+                     "threads        {}\n"
+                     "cubin          {} bytes\n",
+                     used.registers, used.spillStoreBytes, used.spillLoadBytes, used.stackBytes,
+                     artifact.launch.sharedBytes + used.staticSharedBytes, artifact.launch.threads,
+                     artifact.cubin.size());
+}
+
+} // namespace moejit::tool

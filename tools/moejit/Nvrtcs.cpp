@@ -1,0 +1,80 @@
+// Finds NVRTC: an option, the default search, then folders beside the program.
+#include "tools/moejit/Nvrtcs.h"
+
+#include <algorithm>
+#include <dlfcn.h>
+#include <filesystem>
+
+namespace fs = std::filesystem;
+
+namespace moejit::tool {
+
+/// Entries of `folder`, sorted, newest name first; none when it cannot be read.
+static std::vector<fs::path> entriesOf(const fs::path &folder) {
+  std::vector<fs::path> entries;
+  std::error_code code;
+  for (fs::directory_iterator entry(folder, code), end; !code && entry != end;
+       entry.increment(code))
+    entries.push_back(entry->path());
+  std::sort(entries.rbegin(), entries.rend());
+  return entries;
+}
+
+std::string executablePath() {
+  std::error_code code;
+  fs::path path = fs::read_symlink("/proc/self/exe", code);
+  return code ? std::string() : path.string();
+}
+
+std::vector<std::string> foldersBeside(const std::string &executable) {
+  if (executable.empty())
+    return {};
+  std::vector<std::string> folders;
+  fs::path place = fs::path(executable).parent_path();
+  folders.push_back((place.parent_path() / "lib").string());
+  // bin/moejit of an archive is one folder down, tools/moejit/moejit of a build folder two.
+  for (int up = 0; up < 2; ++up) {
+    place = place.parent_path();
+    for (const fs::path &entry : entriesOf(place / "cuda-wheels" / "nvidia"))
+      folders.push_back((entry / "lib").string());
+  }
+  return folders;
+}
+
+/// Loads the libnvrtc-builtins of `folder`: libnvrtc opens it by name, and finds it when it is
+/// loaded already. Without one, the loader's own search has to find it.
+static void loadBuiltins(const fs::path &folder) {
+  for (const fs::path &entry : entriesOf(folder))
+    if (std::string name = entry.filename().string(); name.rfind("libnvrtc-builtins.so.", 0) == 0)
+      if (dlopen(entry.c_str(), RTLD_LAZY | RTLD_GLOBAL))
+        return;
+}
+
+NvrtcOptions findNvrtc(const std::string &given) {
+  NvrtcOptions options;
+  if (!given.empty()) {
+    fs::path path(given);
+    std::error_code code;
+    options.libraryPath = given;
+    if (fs::is_directory(path, code)) {
+      // A folder stands for the library in it.
+      for (const char *name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"})
+        if (fs::exists(path / name, code)) {
+          options.libraryPath = (path / name).string();
+          break;
+        }
+    }
+    if (fs::path folder = fs::path(options.libraryPath).parent_path(); !folder.empty())
+      loadBuiltins(folder);
+    return options;
+  }
+  options.folders = foldersBeside(executablePath());
+  if (Result<Nvrtc> found = Nvrtc::open(options)) {
+    options.libraryPath = found->libraryPath();
+    if (fs::path folder = fs::path(options.libraryPath).parent_path(); !folder.empty())
+      loadBuiltins(folder);
+  }
+  return options;
+}
+
+} // namespace moejit::tool

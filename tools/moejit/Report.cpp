@@ -1,0 +1,151 @@
+// Printing for people: errors, progress, tables, units.
+#include "tools/moejit/Report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+
+namespace moejit::tool {
+
+static double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+ExitCode exitCodeOf(const Error &error) {
+  switch (error.code) {
+  case ErrorCode::RuleViolation:
+    return exitWrong;
+  case ErrorCode::InvalidArgument:
+  case ErrorCode::ParseError:
+  case ErrorCode::NotFound:
+  case ErrorCode::IoError:
+    return exitUnusable;
+  case ErrorCode::Unavailable:
+  case ErrorCode::DriverError:
+  case ErrorCode::NotInCache:
+    return exitLacking;
+  case ErrorCode::CaptureActive:
+  case ErrorCode::CompileError:
+  case ErrorCode::Internal:
+    break;
+  }
+  return exitInternal;
+}
+
+int fail(bool isJson, const Error &error) {
+  std::string text = fmt::format("error: {}\n", error.message);
+  for (const std::string &line : error.notes)
+    text += fmt::format("note: {}\n", line);
+  std::fputs(text.c_str(), stderr);
+  ExitCode exit = exitCodeOf(error);
+  if (isJson) {
+    JsonWriter json;
+    json.beginObject().key("error").beginObject();
+    json.field("code", errorCodeName(error.code)).field("message", error.message);
+    json.key("notes").beginArray();
+    for (const std::string &line : error.notes)
+      json.string(line);
+    json.endArray().endObject().field("exit", int64_t(exit)).endObject();
+    print(json.text());
+  }
+  return exit;
+}
+
+int fail(const Arguments &arguments, const Error &error) {
+  return fail(arguments.has("--json"), error);
+}
+
+void note(const std::string &text) { std::fputs(fmt::format("note: {}\n", text).c_str(), stderr); }
+
+int print(const std::string &text) {
+  bool isWritten =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (isWritten)
+    return exitOk;
+  std::fputs(fmt::format("error: cannot write to stdout: {}\n", std::strerror(errno)).c_str(),
+             stderr);
+  return exitLacking;
+}
+
+Result<void> writeFile(const std::string &path, const std::string &bytes) {
+  std::FILE *file = std::fopen(path.c_str(), "wb");
+  bool isWritten = file && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+  int problem = errno;
+  if (file && std::fclose(file) != 0) {
+    isWritten = false;
+    problem = errno;
+  }
+  if (isWritten)
+    return {};
+  return Error{ErrorCode::IoError,
+               fmt::format("cannot write {}: {}", path, std::strerror(problem))};
+}
+
+Progress::Progress(std::string what) : text(std::move(what)), begin(now()) {
+  watcher = std::thread([this] {
+    std::unique_lock lock(mutex);
+    auto wait = std::chrono::seconds(1);
+    bool isSaid = false;
+    while (!done.wait_for(lock, wait, [this] { return isDone; })) {
+      std::fputs(isSaid ? fmt::format("{}: {:.0f} s so far\n", text, seconds()).c_str()
+                        : fmt::format("{} ...\n", text).c_str(),
+                 stderr);
+      isSaid = true;
+      wait = std::chrono::seconds(10);
+    }
+    if (isSaid)
+      std::fputs(fmt::format("{}: {:.1f} s\n", text, seconds()).c_str(), stderr);
+  });
+}
+
+Progress::~Progress() {
+  {
+    std::lock_guard guard(mutex);
+    isDone = true;
+  }
+  done.notify_all();
+  watcher.join();
+}
+
+double Progress::seconds() const { return now() - begin; }
+
+std::string table(const std::vector<std::vector<std::string>> &rows) {
+  std::vector<size_t> widths;
+  for (const std::vector<std::string> &row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t c = 0; c < row.size(); ++c)
+      widths[c] = std::max(widths[c], row[c].size());
+  }
+  std::string text;
+  for (const std::vector<std::string> &row : rows) {
+    std::string line;
+    for (size_t c = 0; c < row.size(); ++c)
+      line += c + 1 == row.size() ? row[c] : fmt::format("{:<{}}  ", row[c], widths[c]);
+    text += line + '\n';
+  }
+  return text;
+}
+
+std::string bytesText(uint64_t bytes) {
+  static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  double value = double(bytes);
+  size_t unit = 0;
+  while (value >= 1024 && unit + 1 < std::size(units)) {
+    value /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{} bytes", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+std::string rowsText(int64_t minRows, int64_t maxRows) {
+  if (maxRows == INT64_MAX)
+    return minRows == 0 ? "any" : fmt::format("{} or more", minRows);
+  return minRows == maxRows ? fmt::format("{}", minRows)
+                            : fmt::format("{} to {}", minRows, maxRows);
+}
+
+} // namespace moejit::tool

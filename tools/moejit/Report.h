@@ -1,0 +1,65 @@
+// What people are told: exit codes, errors, progress on stderr, tables on stdout.
+#pragma once
+
+#include "runtime/Result.h"
+#include "tools/moejit/Json.h"
+#include "tools/moejit/Options.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace moejit::tool {
+
+enum ExitCode {
+  exitOk = 0,
+  exitWrong = 1,    ///< a wrong result, or a rule refuses the kernel
+  exitUnusable = 2, ///< input or command line
+  exitLacking = 3,  ///< this machine lacks something
+  exitInternal = 4, ///< a defect of moejit
+};
+
+/// The exit code of a command that failed with `error`.
+ExitCode exitCodeOf(const Error &error);
+
+/// Prints `error` in clang's shape on stderr and, with --json, as an object on stdout. Returns
+/// exitCodeOf(error).
+int fail(const Arguments &arguments, const Error &error);
+int fail(bool isJson, const Error &error);
+
+/// Prints one line, with "note: ", on stderr.
+void note(const std::string &text);
+
+/// Prints `text` on stdout. Returns exitOk, or exitLacking when stdout takes no more.
+int print(const std::string &text);
+
+/// Writes a file whole. Errors: IoError.
+Result<void> writeFile(const std::string &path, const std::string &bytes);
+
+/// Says on stderr what takes longer than a second, again every ten seconds, and when it is done.
+class Progress {
+public:
+  explicit Progress(std::string text);
+  ~Progress();
+  double seconds() const;
+
+private:
+  std::string text;
+  double begin;
+  std::mutex mutex;
+  std::condition_variable done;
+  bool isDone = false;
+  std::thread watcher;
+};
+
+/// `rows` in columns, two spaces apart; the first row is the heading.
+std::string table(const std::vector<std::vector<std::string>> &rows);
+
+/// "35.1 KiB", "7.0 GiB".
+std::string bytesText(uint64_t bytes);
+/// "0 to 24575", "24576 or more".
+std::string rowsText(int64_t minRows, int64_t maxRows);
+
+} // namespace moejit::tool

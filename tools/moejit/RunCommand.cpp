@@ -1,0 +1,454 @@
+// moejit run: one launch of a kernel on made-up data, checked against the oracle.
+#include "tools/moejit/Emulation.h"
+#include "tools/moejit/Gpu.h"
+#include "tools/moejit/Input.h"
+#include "tools/moejit/Kernels.h"
+#include "tools/moejit/Report.h"
+
+#include "runtime/Rules.h"
+#include "tests/oracle/Compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+
+namespace moejit::tool {
+namespace {
+
+Error usage(std::string message, std::vector<std::string> notes = {}) {
+  return Error{ErrorCode::InvalidArgument, std::move(message), std::move(notes)};
+}
+
+/// The numbers of the command line.
+struct RunOptions {
+  int64_t rows = 64;
+  int64_t seed = 1;
+  std::optional<int64_t> repeat;
+  bool isChecked = false;
+  bool isJson = false;
+  oracle::Routing routing;
+  std::string routingName;
+  oracle::ProblemOptions padding;
+};
+
+Result<oracle::Routing> readRouting(const std::string &text, const Spec &spec, int64_t rows) {
+  if (text == "uniform")
+    return oracle::Routing::uniform();
+  if (text == "skewed")
+    return oracle::Routing::skewed();
+  if (text == "one-expert")
+    return oracle::Routing::oneExpert();
+  if (text == "empty")
+    return oracle::Routing::empty();
+  bool isFile = text.find('/') != std::string::npos || text.ends_with(".json");
+  std::optional<std::string> near = nearest(text, {"uniform", "skewed", "one-expert", "empty"});
+  if (!isFile)
+    return usage(fmt::format("--routing takes uniform, skewed, one-expert, empty or a file whose "
+                             "name ends in .json; got '{}'{}",
+                             text, near ? fmt::format(". Did you mean '{}'?", *near) : ""));
+  Result<std::string> json = readFile(text, 4 << 20);
+  if (!json)
+    return json.error();
+  Result<oracle::Routing> routing = oracle::parseRouting(*json);
+  if (!routing) {
+    Error error = routing.error();
+    error.message = fmt::format("{}: {}", text, error.message);
+    error.notes.push_back(R"(a routing reads {"counts": [3, 0, 5]} or {"offsets": [0, 3, 3, 8]})");
+    return error;
+  }
+  if (spec.dispatch == Dispatch::Eager)
+    return usage(
+        fmt::format("{}: an eager kernel takes no routing, all rows are its expert's", text));
+  bool isOffsets = routing->kind == oracle::Routing::Kind::Offsets;
+  int64_t size = isOffsets ? int64_t(routing->offsets.size()) : int64_t(routing->counts.size());
+  int64_t expected = spec.numExperts + (isOffsets ? 1 : 0);
+  if (size != expected)
+    return usage(fmt::format("{}: {} {}, expected {} for {} experts", text, size,
+                             isOffsets ? "offsets" : "counts", expected, spec.numExperts));
+  if (isOffsets && spec.dispatch != Dispatch::Grouped)
+    return usage(fmt::format("{}: only grouped kernels read offsets", text));
+  int64_t sum = std::accumulate(routing->counts.begin(), routing->counts.end(), int64_t(0));
+  if (sum > rows)
+    return usage(fmt::format("{}: the counts sum to {}, more than --tokens {}", text, sum, rows));
+  return routing;
+}
+
+Result<RunOptions> readOptions(const Arguments &arguments, const Spec &spec) {
+  RunOptions options;
+  Result<std::optional<int64_t>> rows = arguments.integer("--tokens", 0, INT32_MAX);
+  if (!rows)
+    return rows.error();
+  options.rows = rows->value_or(options.rows);
+  if (spec.dispatch == Dispatch::Masked)
+    options.rows = spec.numExperts * spec.maxRows;
+  Result<std::optional<int64_t>> seed = arguments.integer("--seed", 0, INT64_MAX);
+  if (!seed)
+    return seed.error();
+  options.seed = seed->value_or(options.seed);
+  Result<std::optional<int64_t>> repeat = arguments.integer("--repeat", 1, 1'000'000);
+  if (!repeat)
+    return repeat.error();
+  options.repeat = *repeat;
+  options.isChecked = arguments.has("--check");
+  options.isJson = arguments.has("--json");
+  options.routingName = arguments.valueOr("--routing", "uniform");
+  Result<oracle::Routing> routing = readRouting(options.routingName, spec, options.rows);
+  if (!routing)
+    return routing.error();
+  options.routing = *routing;
+  if (arguments.has("--rows-padding")) {
+    options.padding.xPadBytes = 48;
+    options.padding.yPadElements = 24;
+    options.padding.xScalePad = 8;
+  }
+  return options;
+}
+
+/// Bytes of host memory that are free for us; INT64_MAX when Linux does not say.
+int64_t availableBytes() {
+  int64_t kibibytes = INT64_MAX;
+  if (std::FILE *file = std::fopen("/proc/meminfo", "r")) {
+    char line[256];
+    while (std::fgets(line, sizeof line, file))
+      if (long long value = 0; std::sscanf(line, "MemAvailable: %lld kB", &value) == 1)
+        kibibytes = value;
+    std::fclose(file);
+  }
+  return kibibytes == INT64_MAX ? INT64_MAX : kibibytes * 1024;
+}
+
+Result<void> checkMemory(const Spec &spec, const RunOptions &options) {
+  double rowBytes = double(spec.k) + double(spec.n) * double(elementBytes(spec.outType)) + 64;
+  double needed =
+      double(spec.numExperts) * double(spec.n) * double(spec.k) + double(options.rows) * rowBytes;
+  double free = double(availableBytes());
+  if (needed * 1.1 < free)
+    return {};
+  int64_t fewer = std::max<int64_t>(1, std::min<int64_t>(8, spec.numExperts));
+  return Error{
+      ErrorCode::Unavailable,
+      fmt::format("the operands take {} of memory, {} are free", bytesText(uint64_t(needed)),
+                  bytesText(uint64_t(free))),
+      {fmt::format("make the problem smaller: --experts {} --n 512 keeps the whole K", fewer)}};
+}
+
+/// Where the kernel runs.
+struct Place {
+  std::unique_ptr<Gpu> gpu; ///< null: the emulator
+  Target target;
+  std::string why; ///< auto: why the emulator
+};
+
+/// Whether `spec` compiles for the device; the reason in `why` if not.
+bool fits(const Spec &spec, const DeviceInfo &info, Target &target, std::string &why) {
+  Result<Target> found = parseTarget(info.arch());
+  Result<void> legal = found ? requireLegal(spec, *found) : Result<void>(found.error());
+  if (found)
+    target = *found;
+  if (!legal)
+    why = fmt::format("{}: {}", info.name, legal.error().message);
+  return bool(legal);
+}
+
+Result<Place> choosePlace(const Arguments &arguments, const Spec &spec) {
+  Place place;
+  Result<Target> target = loadTarget(arguments);
+  if (!target)
+    return target.error();
+  place.target = *target;
+  std::string device = arguments.valueOr("--device", "auto");
+  if (device == "emulator")
+    return place;
+  Result<std::unique_ptr<Gpu>> gpu = Gpu::open();
+  if (!gpu) {
+    if (device == "gpu")
+      return gpu.error();
+    place.why = gpu.error().message;
+    return place;
+  }
+  if (arguments.has("--arch") && target->arch != (*gpu)->info().arch())
+    return usage(fmt::format("--arch {}: {} is {}", target->arch, (*gpu)->info().name,
+                             (*gpu)->info().arch()),
+                 {"use --device emulator to run kernels of another architecture"});
+  bool isFit = fits(spec, (*gpu)->info(), place.target, place.why);
+  if (isFit || device == "gpu")
+    place.gpu = std::move(*gpu);
+  return place;
+}
+
+/// What a run gave.
+struct Outcome {
+  std::string device;        ///< "NVIDIA H200, 132 SMs" or "emulator"
+  std::optional<Got> kernel; ///< nothing: the translation unit alone was made
+  std::optional<EmulatorReport> report;
+  std::vector<float> milliseconds;
+  std::optional<oracle::Comparison> comparison;
+  int64_t ownedRows = 0;
+  bool hasFault = false;
+
+  double median() const {
+    std::vector<float> sorted = milliseconds;
+    std::sort(sorted.begin(), sorted.end());
+    size_t middle = sorted.size() / 2;
+    return sorted.size() % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2.0;
+  }
+  /// Of rows that experts own, per second.
+  double teraflops(const Spec &spec) const {
+    double operations = 2.0 * double(ownedRows) * double(spec.n) * double(spec.k);
+    return operations / (median() * 1e-3) / 1e12;
+  }
+};
+
+/// Opens the cache, or the bundle, for `place`.
+Result<std::unique_ptr<Kernels>> openKernels(const Arguments &arguments, const Place &place) {
+  KernelsOptions options = kernelsOptions(arguments, place.target);
+  if (std::optional<std::string> bundle = arguments.value("--bundle")) {
+    options.cache.mode = CacheMode::Bundle;
+    options.cache.folder = *bundle;
+  }
+  return Kernels::open(std::move(options));
+}
+
+/// The folder the emulator keeps compiled units in: inside the cache, which a bundle is not.
+std::optional<std::string> emulatorFolder(const Kernels &kernels, Cache &cache) {
+  std::string folder = cache.folder();
+  if (cache.mode() == CacheMode::Bundle) {
+    Result<std::string> standard = defaultCacheFolder();
+    folder = standard ? *standard : std::string();
+  }
+  return folder.empty() ? std::nullopt : std::optional(folder + "/emulator");
+}
+
+/// The artifact that the emulator runs: the kernel, or where there is no NVRTC its source alone.
+Result<std::shared_ptr<const Artifact>> artifactFor(Kernels &kernels, const Spec &spec,
+                                                    int64_t rows, Outcome &outcome) {
+  Result<Got> got = kernels.get(spec, rows);
+  if (got) {
+    outcome.kernel = *got;
+    return std::make_shared<const Artifact>(got->kernel->artifact());
+  }
+  if (kernels.hasNvrtc() || got.error().code != ErrorCode::Unavailable)
+    return got.error();
+  note("no NVRTC on this machine: the emulator runs the printed code, nothing is compiled for a "
+       "GPU");
+  const Target &target = kernels.target();
+  Result<Artifact> made = compileToSource(spec, target, choosePlan(spec, target, rows));
+  if (!made)
+    return made.error();
+  return std::make_shared<const Artifact>(std::move(*made));
+}
+
+Result<Outcome> launch(const Arguments &arguments, const RunOptions &options, Place &place,
+                       Kernels &kernels, const Spec &spec) {
+  Outcome outcome;
+  std::shared_ptr<const Artifact> artifact;
+  if (place.gpu) {
+    outcome.device = fmt::format("{}, {} SMs", place.gpu->info().name, place.gpu->info().smCount);
+    Result<Got> got = kernels.get(spec, options.rows);
+    if (!got)
+      return got.error();
+    outcome.kernel = *got;
+  } else {
+    outcome.device = "emulator";
+    Result<std::shared_ptr<const Artifact>> made =
+        artifactFor(kernels, spec, options.rows, outcome);
+    if (!made)
+      return made.error();
+    artifact = *made;
+  }
+
+  oracle::HostProblem problem;
+  {
+    Progress progress("making operands");
+    problem = oracle::makeProblem(spec, options.rows, options.routing, uint64_t(options.seed),
+                                  options.padding);
+  }
+  std::vector<int32_t> owners = oracle::rowOwners(problem);
+  outcome.ownedRows = std::count_if(owners.begin(), owners.end(), [](int32_t e) { return e >= 0; });
+  oracle::HostOutput output = oracle::HostOutput::make(problem);
+  if (place.gpu) {
+    Progress progress("running on the GPU");
+    Result<std::vector<float>> times =
+        place.gpu->run(*outcome.kernel->kernel, problem, output, options.repeat.value_or(20));
+    if (!times)
+      return times.error();
+    outcome.milliseconds = *times;
+  } else {
+    Progress progress("running on the emulator");
+    for (int64_t i = 0; i < options.repeat.value_or(1); ++i) {
+      Result<EmulatorReport> report = emulate(
+          *artifact, problem, output, emulatorFolder(kernels, kernels.cache()), outcome.hasFault);
+      if (outcome.hasFault)
+        return Error{ErrorCode::RuleViolation,
+                     "the kernel does something wrong: " + report.error().message,
+                     report.error().notes};
+      if (!report)
+        return report.error();
+      outcome.report = *report;
+    }
+  }
+  if (options.isChecked) {
+    Progress progress("computing the reference");
+    oracle::OracleResult expected = oracle::reference(problem, oracle::Selection::sampled(problem));
+    outcome.comparison = oracle::compare(problem, expected, output);
+  }
+  return outcome;
+}
+
+void writeComparison(JsonWriter &json, const oracle::Comparison &check) {
+  json.key("check").beginObject();
+  json.field("ok", check.ok()).field("compared", check.compared);
+  json.field("relativeError", check.relativeError).field("worstRatio", check.worstRatio);
+  json.field("worstRow", check.worstRow).field("worstColumn", check.worstColumn);
+  json.field("worstOut", check.worstOut).field("worstReference", check.worstReference);
+  json.field("worstBound", check.worstBound).field("nonFinite", check.nonFinite);
+  json.field("unownedRows", check.unownedRows).field("unownedWrong", check.unownedWrong);
+  json.field("canary", check.canary).field("text", check.text()).endObject();
+}
+
+std::string jsonOf(const std::string &name, const Spec &spec, const RunOptions &options,
+                   const Place &place, Kernels &kernels, const Outcome &outcome) {
+  JsonWriter json;
+  json.beginObject().field("file", name).field("spec", canonicalText(spec));
+  json.field("arch", place.target.arch).field("rows", options.rows);
+  json.field("ownedRows", outcome.ownedRows).field("routing", options.routingName);
+  json.field("seed", options.seed);
+  json.field("device", place.gpu ? "gpu" : "emulator").field("deviceName", outcome.device);
+  if (outcome.kernel) {
+    json.key("kernel").beginObject();
+    writeKernel(json, *outcome.kernel);
+    json.endObject();
+  }
+  writeToolchain(json, kernels);
+  if (!outcome.milliseconds.empty()) {
+    json.field("repeat", outcome.milliseconds.size()).field("milliseconds", outcome.median());
+    json.field("teraflops", outcome.teraflops(spec));
+    json.key("allMilliseconds").beginArray();
+    for (float time : outcome.milliseconds)
+      json.real(time);
+    json.endArray();
+  }
+  if (outcome.report) {
+    json.key("emulator").beginObject().field("seconds", outcome.report->seconds);
+    json.field("blocks", outcome.report->blocks).field("steps", outcome.report->steps);
+    json.field("wgmmas", outcome.report->wgmmas).field("tmaBytes", outcome.report->tmaBytes);
+    json.endObject();
+  }
+  if (outcome.comparison)
+    writeComparison(json, *outcome.comparison);
+  return json.endObject().text();
+}
+
+std::string textOf(const std::string &name, const Spec &spec, const RunOptions &options,
+                   const Place &place, const Outcome &outcome) {
+  std::string text = fmt::format("{}\n{}\n\n", name, describe(spec));
+  auto line = [&](const char *left, const std::string &right) {
+    text += fmt::format("{:<9} {}\n", left, right);
+  };
+  line("device", fmt::format("{} ({})", outcome.device, place.target.arch));
+  line("rows", fmt::format("{}, of which experts own {} ({})", options.rows, outcome.ownedRows,
+                           options.routingName));
+  if (outcome.kernel)
+    line("kernel", fmt::format("{} registers, {} spilled, {} shared memory, {}",
+                               outcome.kernel->kernel->artifact().resources.registers,
+                               outcome.kernel->kernel->artifact().resources.spillStoreBytes,
+                               bytesText(outcome.kernel->kernel->artifact().launch.sharedBytes),
+                               outcome.kernel->isCompiled
+                                   ? fmt::format("compiled in {:.1f} s", outcome.kernel->seconds)
+                                   : "from cache"));
+  if (!outcome.milliseconds.empty())
+    line("time",
+         fmt::format("{:.4f} ms, {:.1f} TFLOP/s of real rows (median of {}, L2 flushed)",
+                     outcome.median(), outcome.teraflops(spec), outcome.milliseconds.size()));
+  if (outcome.report)
+    line("emulated",
+         fmt::format("{} blocks, {} wgmmas, {} by TMA, in {:.1f} s", outcome.report->blocks,
+                     outcome.report->wgmmas, bytesText(uint64_t(outcome.report->tmaBytes)),
+                     outcome.report->seconds));
+  if (outcome.comparison)
+    line("check", fmt::format("{}: {}", outcome.comparison->ok() ? "equal to the oracle" : "WRONG",
+                              outcome.comparison->text()));
+  return text;
+}
+
+int run(const Arguments &arguments) {
+  std::string name;
+  Result<Spec> spec = loadOneSpec(arguments, name);
+  if (!spec)
+    return fail(arguments, spec.error());
+  Result<RunOptions> options = readOptions(arguments, *spec);
+  if (!options)
+    return fail(arguments, options.error());
+  Result<Place> place = choosePlace(arguments, *spec);
+  if (!place)
+    return fail(arguments, place.error());
+  if (!place->gpu && !place->why.empty())
+    note(fmt::format("no GPU to use ({}): running on the emulator", place->why));
+  if (Result<void> legal = requireLegal(*spec, place->target); !legal)
+    return fail(arguments, legal.error());
+  if (Result<void> fits = checkMemory(*spec, *options); !fits)
+    return fail(arguments, fits.error());
+  Result<std::unique_ptr<Kernels>> kernels = openKernels(arguments, *place);
+  if (!kernels)
+    return fail(arguments, kernels.error());
+  Result<Outcome> outcome = launch(arguments, *options, *place, **kernels, *spec);
+  if (!outcome)
+    return fail(arguments, outcome.error());
+  int printed = print(options->isJson ? jsonOf(name, *spec, *options, *place, **kernels, *outcome)
+                                      : textOf(name, *spec, *options, *place, *outcome));
+  if (outcome->comparison && !outcome->comparison->ok())
+    return exitWrong;
+  return printed;
+}
+
+} // namespace
+
+const Command runCommand = {
+    "run",
+    "Run a kernel on made-up data, time it, and compare it with the oracle",
+    "FILE [--tokens N] [options]",
+    "Makes random operands for N rows, gets the kernel from the cache (or compiles it), and "
+    "launches\n"
+    "it: on the GPU if this machine has one, else on the CPU emulator, which is exact and slow: "
+    "keep\n"
+    "problems small there with --experts and --n. --check compares with the product in double\n"
+    "precision, element by element, and looks at rows nobody owns and at canaries around the "
+    "output.\n\n"
+    "A row is one (token, expert) pair. Times are of launches alone, with a cold L2 cache; "
+    "TFLOP/s\n"
+    "count the rows that experts own, not tiles.",
+    "  moejit run kernels/deepseek-v3.gate_up.mlir --tokens 64 --experts 4 --n 512 --check\n"
+    "  moejit run kernels/mixtral-8x7b.down.mlir --tokens 8192 --device gpu --repeat 50\n"
+    "  moejit run my.mlir --tokens 300 --routing skewed --seed 7 --check --json\n"
+    "  echo '{\"counts\": [3, 0, 5, 0]}' > r.json\n"
+    "  moejit run my.mlir --tokens 9 --experts 4 --routing r.json --check    # row 8 is nobody's\n"
+    "  moejit run my.mlir --tokens 64 --bundle kernels.bundle               # never compiles",
+    "  0  it ran, and with --check it is right\n"
+    "  1  --check found a wrong result, the emulator found a fault, or a rule refuses the kernel\n"
+    "  2  FILE or the routing cannot be used, or the command line is wrong\n"
+    "  3  no GPU (--device gpu), no NVRTC, no kernel in the bundle, or not enough memory\n"
+    "  4  a pass or NVRTC failed",
+    withCommonOptions(withExtentOptions({
+        {"--tokens", "N", "rows to multiply", "64"},
+        {"--device",
+         "WHERE",
+         "auto, gpu or emulator; auto takes the GPU if there is one that fits",
+         "auto",
+         {"auto", "gpu", "emulator"}},
+        {"--routing", "HOW",
+         "rows of each expert: uniform, skewed (Zipf), one-expert, empty, or a file with counts or "
+         "offsets",
+         "uniform"},
+        {"--check", nullptr, "compare with the oracle; exit 1 when wrong"},
+        {"--seed", "S", "of the operands and the routing", "1"},
+        {"--rows-padding", nullptr, "leave poisoned gaps between the rows of x, its scales, and y"},
+        {"--repeat", "R", "timed launches", "20 on a GPU, 1 on the emulator"},
+        {"--bundle", "DIR", "take kernels from a folder that moejit aot made; never compile"},
+        {"--arch", "ARCH", "the architecture the emulator runs kernels of", "sm_90a"},
+    })),
+    run,
+};
+
+} // namespace moejit::tool
