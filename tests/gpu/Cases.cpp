@@ -1,0 +1,130 @@
+// Reads the list of specs; the table of routings.
+#include "tests/gpu/Cases.h"
+
+#include <fmt/format.h>
+
+#include <climits>
+#include <fstream>
+
+namespace moejit::gpu {
+
+using oracle::ProblemOptions;
+using oracle::Routing;
+
+bool Case::isIn(std::string_view group) const {
+  std::string_view rest = groups;
+  while (!rest.empty()) {
+    size_t end = rest.find(' ');
+    if (rest.substr(0, end) == group)
+      return true;
+    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+  }
+  return false;
+}
+
+Result<std::vector<Case>> readCases(const std::string &folder) {
+  std::string path = folder + "/specs.tsv";
+  std::ifstream in(path);
+  if (!in)
+    return Error{ErrorCode::IoError,
+                 fmt::format("{} cannot be read", path),
+                 {"make the folder with moejit-gpu-bundle"}};
+  std::vector<Case> cases;
+  std::string line;
+  while (std::getline(in, line)) {
+    size_t first = line.find('\t');
+    size_t second = first == std::string::npos ? first : line.find('\t', first + 1);
+    if (second == std::string::npos)
+      return Error{ErrorCode::ParseError,
+                   fmt::format("{}, line {}: expected three columns", path, cases.size() + 1),
+                   {}};
+    Result<Spec> spec = parseSpec(std::string_view(line).substr(second + 1));
+    if (!spec)
+      return spec.error();
+    cases.push_back({line.substr(0, first), line.substr(first + 1, second - first - 1), *spec});
+  }
+  return cases;
+}
+
+namespace {
+
+int64_t sumOf(const std::vector<int64_t> &counts) {
+  int64_t sum = 0;
+  for (int64_t count : counts)
+    sum += count;
+  return sum;
+}
+
+/// `counts` as far as there are experts, then experts without rows.
+RoutingCase counted(std::string name, std::vector<int64_t> counts, int64_t numExperts,
+                    bool isQuick = false) {
+  counts.resize(size_t(numExperts), 0);
+  int64_t rows = sumOf(counts);
+  return {std::move(name), rows, Routing::fromCounts(std::move(counts)), {}, isQuick};
+}
+
+/// `offsets` for as many experts as there are; the last one repeats.
+RoutingCase bounded(std::string name, int64_t rows, std::vector<int32_t> offsets,
+                    int64_t numExperts, bool isQuick = false) {
+  int32_t last = offsets.back();
+  offsets.resize(size_t(numExperts + 1), last);
+  return {std::move(name), rows, Routing::fromOffsets(std::move(offsets)), {}, isQuick};
+}
+
+ProblemOptions unowned(int64_t leading, int64_t trailing) {
+  ProblemOptions options;
+  options.leadingRows = leading;
+  options.trailingRows = trailing;
+  return options;
+}
+
+ProblemOptions padded() {
+  ProblemOptions options;
+  options.xPadBytes = 48;
+  options.yPadElements = 24;
+  options.xScalePad = 5;
+  return options;
+}
+
+} // namespace
+
+std::vector<RoutingCase> routingsOf(const Case &entry) {
+  const Spec &spec = entry.spec;
+  int64_t experts = spec.numExperts;
+  std::vector<RoutingCase> all;
+  if (spec.dispatch == Dispatch::Eager) {
+    for (int64_t rows : {1, 2, 63, 64, 65, 127, 128, 129, 257, 384})
+      all.push_back(
+          {fmt::format("{} rows", rows), rows, Routing::uniform(), {}, rows == 1 || rows == 129});
+    all.push_back({"padded strides", 200, Routing::uniform(), padded(), true});
+    return all;
+  }
+  if (entry.isIn("many")) {
+    all.push_back({"uniform", 700, Routing::uniform()});
+    all.push_back({"skewed", 900, Routing::skewed()});
+    all.push_back({"one row", 1, Routing::oneExpert(experts - 1)});
+    all.push_back({"no row owned", 130, Routing::empty()});
+    return all;
+  }
+  all.push_back({"uniform", 300, Routing::uniform()});
+  all.push_back({"no row owned", 70, Routing::empty(), {}, true});
+  all.push_back({"one row", 1, Routing::oneExpert(experts / 2), {}, true});
+  all.push_back(counted("empty experts", {0, 37, 0, 0, 90, 0}, experts, true));
+  all.push_back({"one expert owns all", 260, Routing::oneExpert(experts - 1)});
+  all.push_back(counted("tile 64 ± 1", {63, 64, 65, 1, 0, 62}, experts, true));
+  all.push_back(counted("tile 128 ± 1", {127, 128, 129, 0, 1, 126}, experts, true));
+  all.push_back(counted("tile 256 ± 1", {257, 0, 255, 3, 256, 1}, experts));
+  all.push_back({"skewed", 400, Routing::skewed()});
+  all.push_back({"leading rows unowned", 190, Routing::uniform(), unowned(37, 0)});
+  all.push_back({"trailing rows unowned", 290, Routing::uniform(), unowned(0, 131)});
+  all.push_back({"both ends unowned", 280, Routing::uniform(), unowned(129, 70), true});
+  all.push_back(bounded("offsets decreasing", 220, {0, 100, 50, 120, 119, 90, 200}, experts, true));
+  all.push_back(bounded("offsets negative", 160, {INT32_MIN, -5, 30, 60, -1, 150, 155}, experts));
+  all.push_back(bounded("offsets too large", 150, {0, 50, 100, 151, INT32_MAX, INT32_MAX, 100000},
+                        experts, true));
+  all.push_back(bounded("all offsets past the end", 90, {91, 400, INT32_MAX, 200}, experts));
+  all.push_back({"padded strides", 200, Routing::uniform(), padded(), true});
+  return all;
+}
+
+} // namespace moejit::gpu

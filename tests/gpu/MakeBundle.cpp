@@ -1,0 +1,302 @@
+// Builds, on a machine without a GPU, every kernel that the GPU tests run: the matrix of layouts, a
+// few kernels of other kinds, and the catalogue. Jit::build into a cache folder, as `moejit aot`
+// does; no path of its own.
+#include "compiler/Compile.h"
+#include "runtime/Jit.h"
+#include "runtime/Rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace moejit;
+
+namespace {
+
+struct Entry {
+  std::string name;
+  std::string groups;
+  Spec spec;
+};
+
+struct NamedLayout {
+  const char *name;
+  ScaleLayout layout;
+};
+
+ScaleLayout layoutOf(std::vector<Granule> granule, ScaleSource source,
+                     ScaleOrder order = ScaleOrder::RowMajor, int64_t alignBytes = 0) {
+  ScaleLayout layout;
+  layout.granule = std::move(granule);
+  layout.source = source;
+  layout.order = order;
+  layout.alignBytes = alignBytes;
+  return layout;
+}
+
+std::vector<NamedLayout> activationLayouts() {
+  Granule whole = Granule::whole(), one = Granule::of(1), group = Granule::of(128);
+  return {
+      {"x-tensor", layoutOf({whole, whole}, ScaleSource::Static)},
+      {"x-expert", layoutOf({Granule::expert(), whole}, ScaleSource::Static)},
+      {"x-token", layoutOf({one, whole}, ScaleSource::Dynamic)},
+      {"x-group", layoutOf({one, group}, ScaleSource::Dynamic)},
+      {"x-group-mn", layoutOf({one, group}, ScaleSource::Dynamic, ScaleOrder::MnMajor, 16)},
+  };
+}
+
+std::vector<NamedLayout> weightLayouts(Dispatch dispatch) {
+  Granule whole = Granule::whole(), one = Granule::of(1), block = Granule::of(128);
+  if (dispatch == Dispatch::Eager)
+    return {{"w-tensor", layoutOf({whole, whole}, ScaleSource::Static)},
+            {"w-channel", layoutOf({one, whole}, ScaleSource::Static)},
+            {"w-block", layoutOf({block, block}, ScaleSource::Static)}};
+  return {{"w-tensor", layoutOf({whole, whole, whole}, ScaleSource::Static)},
+          {"w-expert", layoutOf({one, whole, whole}, ScaleSource::Static)},
+          {"w-channel", layoutOf({one, one, whole}, ScaleSource::Static)},
+          {"w-block", layoutOf({one, block, block}, ScaleSource::Static)}};
+}
+
+struct Extents {
+  int64_t numExperts, n, k;
+};
+constexpr Extents aligned = {6, 512, 1024};
+constexpr Extents ragged = {6, 328, 720};
+
+Spec specOf(Dispatch dispatch, const NamedLayout &w, const NamedLayout &x, ElementType out,
+            Extents extents) {
+  Spec spec;
+  spec.dispatch = dispatch;
+  spec.numExperts = dispatch == Dispatch::Eager ? 1 : extents.numExperts;
+  spec.n = extents.n;
+  spec.k = extents.k;
+  spec.outType = out;
+  spec.xScales = x.layout;
+  spec.wScales = w.layout;
+  return spec;
+}
+
+std::string nameOf(const Spec &spec, const char *w, const char *x) {
+  return fmt::format("{}.{}.{}.{}.{}x{}", dispatchName(spec.dispatch), w, x,
+                     elementTypeName(spec.outType), spec.n, spec.k);
+}
+
+/// Adds `spec` unless a rule refuses it.
+void add(std::vector<Entry> &entries, std::string name, std::string groups, const Spec &spec) {
+  if (checkSpec(spec, Target()).empty())
+    entries.push_back({std::move(name), std::move(groups), spec});
+}
+
+/// Every legal layout: ragged extents with each output type, aligned ones with one of them in turn.
+void addMatrix(std::vector<Entry> &entries, Dispatch dispatch) {
+  const ElementType outs[] = {ElementType::BF16, ElementType::F16, ElementType::F32};
+  int turn = 0;
+  for (const NamedLayout &w : weightLayouts(dispatch))
+    for (const NamedLayout &x : activationLayouts()) {
+      for (ElementType out : outs) {
+        Spec spec = specOf(dispatch, w, x, out, ragged);
+        std::string name = nameOf(spec, w.name, x.name);
+        // One kernel of each way scales take, and each output type, under the memory checker.
+        static const char *const quick[] = {
+            "grouped.w-tensor.x-tensor.bf16",  "grouped.w-expert.x-expert.f16",
+            "grouped.w-channel.x-token.bf16",  "grouped.w-block.x-group.f32",
+            "grouped.w-block.x-group-mn.bf16", "eager.w-block.x-group-mn.bf16",
+            "eager.w-channel.x-token.f32"};
+        bool isQuick = std::any_of(std::begin(quick), std::end(quick), [&](const char *prefix) {
+          return name.rfind(std::string(prefix) + ".", 0) == 0;
+        });
+        add(entries, name, isQuick ? "matrix quick" : "matrix", spec);
+      }
+      Spec spec = specOf(dispatch, w, x, outs[turn++ % 3], aligned);
+      add(entries, nameOf(spec, w.name, x.name), "matrix", spec);
+    }
+}
+
+/// Kernels that differ in something other than the layout.
+void addOthers(std::vector<Entry> &entries) {
+  std::vector<NamedLayout> x = activationLayouts(), w = weightLayouts(Dispatch::Grouped);
+  const std::pair<NamedLayout, NamedLayout> unscaledAlongK[] = {{w[0], x[0]}, {w[2], x[2]}};
+  for (const auto &[weights, activations] : unscaledAlongK)
+    for (Extents extents : {aligned, ragged}) {
+      Spec spec = specOf(Dispatch::Grouped, weights, activations, ElementType::BF16, extents);
+      spec.accumulate = Accumulate::Fast;
+      add(entries, nameOf(spec, weights.name, activations.name) + ".fast", "matrix", spec);
+    }
+  Spec untouched = specOf(Dispatch::Grouped, w[3], x[4], ElementType::BF16, ragged);
+  untouched.skipped = Skipped::Untouched;
+  add(entries, nameOf(untouched, w[3].name, x[4].name) + ".untouched", "matrix", untouched);
+  // More experts than a warp, and than a warpgroup, has threads.
+  const std::pair<NamedLayout, NamedLayout> manyLayouts[] = {{w[3], x[4]}, {w[2], x[2]}};
+  for (const auto &[weights, activations] : manyLayouts) {
+    Spec spec = specOf(Dispatch::Grouped, weights, activations, ElementType::BF16, {256, 192, 272});
+    add(entries, nameOf(spec, weights.name, activations.name) + ".e256", "matrix many", spec);
+  }
+}
+
+Result<void> addCatalogue(std::vector<Entry> &entries, const std::string &folder) {
+  std::vector<std::filesystem::path> files;
+  std::error_code problem;
+  for (const auto &file : std::filesystem::directory_iterator(folder, problem))
+    if (file.path().extension() == ".mlir")
+      files.push_back(file.path());
+  if (problem || files.empty())
+    return Error{ErrorCode::NotFound, fmt::format("{}: no .mlir files", folder), {}};
+  std::sort(files.begin(), files.end());
+  for (const std::filesystem::path &file : files) {
+    std::ifstream in(file);
+    std::stringstream text;
+    text << in.rdbuf();
+    Result<Spec> spec = parseMlir(text.str(), file.string(), "", [](const std::string &diagnostic) {
+      std::fputs(diagnostic.c_str(), stderr);
+    });
+    if (!spec)
+      return spec.error();
+    entries.push_back({file.stem().string(), "catalogue", *spec});
+  }
+  return {};
+}
+
+Result<void> build(const std::vector<Entry> &entries, const std::string &folder, unsigned threads) {
+  Result<GeneratorIdentity> generator = generatorIdentity({});
+  if (!generator)
+    return generator.error();
+  CacheOptions cacheOptions;
+  cacheOptions.folder = folder + "/bundle";
+  cacheOptions.log = [](const std::string &message) { fmt::print(stderr, "{}\n", message); };
+  Result<std::shared_ptr<Cache>> cache = Cache::open(std::move(cacheOptions));
+  if (!cache)
+    return cache.error();
+  if ((*cache)->diskProblem())
+    return *(*cache)->diskProblem();
+  JitOptions options;
+  options.cache = *cache;
+  options.target = Target();
+  options.generator = *generator;
+  std::atomic<int> compiled = 0, spilling = 0;
+  options.compile = [&](const Spec &spec, const Target &target, const KernelPlan &plan) {
+    Result<Artifact> artifact = compile(spec, target, plan);
+    ++compiled;
+    if (artifact && artifact->resources.spillStoreBytes + artifact->resources.spillLoadBytes > 0)
+      ++spilling;
+    return artifact;
+  };
+  Jit jit(options);
+
+  auto start = std::chrono::steady_clock::now();
+  std::atomic<size_t> next = 0, failed = 0;
+  auto work = [&] {
+    for (size_t i = next++; i < entries.size(); i = next++) {
+      Result<void> built = jit.build(entries[i].spec);
+      if (built)
+        continue;
+      ++failed;
+      fmt::print(stderr, "{}: {}\n", entries[i].name, built.error().text());
+    }
+  };
+  std::vector<std::thread> helpers;
+  for (unsigned i = 1; i < threads; ++i)
+    helpers.emplace_back(work);
+  work();
+  for (std::thread &helper : helpers)
+    helper.join();
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+
+  std::ofstream list(folder + "/specs.tsv");
+  for (const Entry &entry : entries)
+    list << entry.name << '\t' << entry.groups << '\t' << canonicalText(entry.spec) << '\n';
+  list.close();
+  if (!list)
+    return Error{ErrorCode::IoError, fmt::format("{}/specs.tsv cannot be written", folder), {}};
+  if (Result<void> written = (*cache)->writeManifest(); !written)
+    return written;
+  fmt::print("{} specs, {} kernels compiled in {:.1f} s, {} with spills, {} specs failed\n",
+             entries.size(), compiled.load(), seconds, spilling.load(), failed.load());
+  if (failed > 0)
+    return Error{ErrorCode::CompileError, fmt::format("{} specs failed", failed.load()), {}};
+  return {};
+}
+
+constexpr const char *help =
+    R"(usage: moejit-gpu-bundle -o FOLDER --kernels FOLDER [--threads N] [--only TEXT] [--list]
+
+Compiles what moejit-gpu-tests and speed.py run into FOLDER/bundle and lists it in FOLDER/specs.tsv
+(name, groups, canonical spec). Kernels that the folder has already are not compiled again.
+
+  --kernels FOLDER  the catalogue, *.mlir
+  --threads N       compile on N threads (2)
+  --only TEXT       only specs whose name contains TEXT
+  --list            print the specs and compile nothing
+
+exit code: 0 all compiled, 1 a spec failed, 2 wrong usage
+)";
+
+int usage(const std::string &problem) {
+  fmt::print(stderr, "moejit-gpu-bundle: {}\n{}", problem, help);
+  return 2;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  std::string folder, kernels, only;
+  unsigned threads = 2;
+  bool listOnly = false;
+  for (int i = 1; i < argc; ++i) {
+    std::string option = argv[i];
+    if (option == "--help")
+      return fmt::print("{}", help), 0;
+    if (option == "--list") {
+      listOnly = true;
+      continue;
+    }
+    if (i + 1 == argc)
+      return usage(option + ": unknown, or without its value");
+    std::string value = argv[++i];
+    if (option == "-o")
+      folder = value;
+    else if (option == "--kernels")
+      kernels = value;
+    else if (option == "--only")
+      only = value;
+    else if (option == "--threads")
+      threads = unsigned(std::clamp(std::atoi(value.c_str()), 1, 64));
+    else
+      return usage(option + ": unknown");
+  }
+  if (kernels.empty() || (folder.empty() && !listOnly))
+    return usage("-o and --kernels are needed");
+
+  std::vector<Entry> entries;
+  // The catalogue first: its kernels take longest.
+  if (Result<void> added = addCatalogue(entries, kernels); !added)
+    return fmt::print(stderr, "moejit-gpu-bundle: {}\n", added.error().text()), 1;
+  addMatrix(entries, Dispatch::Grouped);
+  addMatrix(entries, Dispatch::Eager);
+  addOthers(entries);
+  std::erase_if(entries, [&](const Entry &entry) {
+    return !only.empty() && entry.name.find(only) == std::string::npos;
+  });
+  if (listOnly) {
+    size_t plans = 0;
+    for (const Entry &entry : entries) {
+      plans += planRanges(entry.spec, Target()).size();
+      fmt::print("{}\t{}\t{}\n", entry.name, entry.groups, canonicalText(entry.spec));
+    }
+    fmt::print(stderr, "{} specs, {} kernels\n", entries.size(), plans);
+    return 0;
+  }
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  if (Result<void> built = build(entries, folder, threads); !built)
+    return fmt::print(stderr, "moejit-gpu-bundle: {}\n", built.error().text()), 1;
+  return 0;
+}

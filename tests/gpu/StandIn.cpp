@@ -1,0 +1,383 @@
+// A libcuda.so.1 whose device is the emulator, for testing the GPU tests themselves (and the C API)
+// without a GPU. Device memory is host memory, streams run in order and at once, graphs are lists
+// of calls. Kernels are recognised by their cubins, which must come from the bundle folder given at
+// build time. Not installed, never linked by anything.
+#include "runtime/Driver.h"
+#include "runtime/emulator/Emulator.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+using namespace moejit;
+
+struct CUctx_st {
+  int ordinal = 0;
+};
+struct CUmod_st {
+  const Artifact *artifact = nullptr;
+};
+struct CUfunc_st {
+  const Artifact *artifact = nullptr;
+};
+struct CUevent_st {};
+struct CUgraph_st {
+  std::vector<std::function<cu::Status()>> nodes;
+};
+struct CUgraphExec_st {
+  CUgraph_st graph;
+};
+struct CUstream_st {
+  bool isCapturing = false;
+  CUgraph_st captured;
+  cu::Status sticky = cu::success;
+};
+
+namespace {
+
+constexpr cu::Status invalidValue = 1;
+constexpr cu::Status outOfMemory = 2;
+constexpr cu::Status notFound = 500;
+constexpr cu::Status launchFailed = 719;
+
+CUctx_st contexts[2] = {{0}, {1}};
+thread_local cu::Context current = nullptr;
+CUstream_st defaultStream;
+std::mutex mutex; ///< guards the artifacts and the emulator's making
+
+/// What a fake CUtensorMap holds.
+struct FakeMap {
+  uint64_t address = 0;
+  uint64_t strideBytes[4] = {};
+};
+static_assert(sizeof(FakeMap) <= 128);
+
+uint64_t elfBytes(const char *image) {
+  if (std::memcmp(image,
+                  "\x7f"
+                  "ELF",
+                  4) != 0)
+    return 0;
+  uint64_t sectionsAt = 0;
+  uint16_t sectionBytes = 0, sectionCount = 0;
+  std::memcpy(&sectionsAt, image + 40, 8);
+  std::memcpy(&sectionBytes, image + 58, 2);
+  std::memcpy(&sectionCount, image + 60, 2);
+  return sectionsAt + uint64_t(sectionBytes) * sectionCount;
+}
+
+const Artifact *artifactOf(const char *image) {
+  static std::vector<std::unique_ptr<Artifact>> all = [] {
+    std::vector<std::unique_ptr<Artifact>> found;
+    std::error_code problem;
+    for (const auto &file : std::filesystem::directory_iterator(MOEJIT_STAND_IN_BUNDLE, problem)) {
+      if (file.path().extension() != ".kernel")
+        continue;
+      std::ifstream in(file.path(), std::ios::binary);
+      std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+      if (Result<Artifact> artifact = deserialize(bytes))
+        found.push_back(std::make_unique<Artifact>(std::move(*artifact)));
+    }
+    return found;
+  }();
+  uint64_t bytes = elfBytes(image);
+  for (const auto &artifact : all)
+    if (bytes && elfBytes(artifact->cubin.data()) == bytes &&
+        std::memcmp(image, artifact->cubin.data(), artifact->cubin.size()) == 0)
+      return artifact.get();
+  return nullptr;
+}
+
+Emulator *emulator() {
+  static std::unique_ptr<Emulator> made = [] {
+    EmulatorOptions options;
+    options.workFolder = MOEJIT_STAND_IN_WORK;
+    std::error_code problem;
+    std::filesystem::create_directories(options.workFolder, problem);
+    Result<std::unique_ptr<Emulator>> created = Emulator::create(options);
+    if (!created) {
+      std::fprintf(stderr, "stand-in: %s\n", created.error().text().c_str());
+      return std::unique_ptr<Emulator>();
+    }
+    return std::move(*created);
+  }();
+  return made.get();
+}
+
+TensorArgument *argumentOf(GemmArguments &arguments, Operand operand) {
+  switch (operand) {
+  case Operand::X:
+    return &arguments.x;
+  case Operand::XScales:
+    return &arguments.xScales;
+  case Operand::W:
+    return &arguments.w;
+  case Operand::WScales:
+    return &arguments.wScales;
+  case Operand::Offsets:
+    return &arguments.offsets;
+  case Operand::ExpertIds:
+    return &arguments.expertIds;
+  case Operand::Counts:
+    return &arguments.counts;
+  case Operand::ExpertMap:
+    return &arguments.expertMap;
+  case Operand::Y:
+    return &arguments.y;
+  case Operand::Workspace:
+    break;
+  }
+  return nullptr;
+}
+
+/// What was launched, from the kernel's parameters.
+GemmArguments argumentsOf(const Artifact &artifact, void **parameters) {
+  GemmArguments arguments;
+  const LaunchData &launch = artifact.launch;
+  for (size_t i = 0; i < launch.parameters.size(); ++i) {
+    const KernelParameter &parameter = launch.parameters[i];
+    uint64_t value = 0;
+    std::memcpy(&value, parameters[i], 8);
+    if (parameter.kind == KernelParameter::Kind::Rows) {
+      arguments.rows = int32_t(uint32_t(value));
+    } else if (parameter.kind == KernelParameter::Kind::Stride) {
+      if (TensorArgument *tensor = argumentOf(arguments, parameter.operand))
+        tensor->rowStride = int64_t(value);
+    } else if (parameter.kind == KernelParameter::Kind::Pointer) {
+      auto *data = reinterpret_cast<void *>(value);
+      if (TensorArgument *tensor = argumentOf(arguments, parameter.operand))
+        tensor->data = data;
+      else {
+        arguments.workspace = data;
+        arguments.workspaceBytes = size_t(launch.workspaceBytes);
+      }
+    } else {
+      FakeMap map;
+      std::memcpy(&map, parameters[i], sizeof map);
+      const TensorMapRecipe &recipe = launch.tensorMaps[parameter.recipe];
+      TensorArgument *tensor = argumentOf(arguments, recipe.operand);
+      tensor->data = reinterpret_cast<void *>(map.address);
+      for (size_t d = 0; d < recipe.strideBytes.size(); ++d)
+        if (recipe.strideBytes[d].kind == LaunchValue::Kind::StrideBytes)
+          tensor->rowStride = int64_t(map.strideBytes[d]) / elementBytes(recipe.type);
+    }
+  }
+  return arguments;
+}
+
+/// Runs `work` now, or when the graph that `stream` captures is launched.
+cu::Status put(cu::Stream stream, std::function<cu::Status()> work) {
+  CUstream_st &to = stream ? *stream : defaultStream;
+  if (to.isCapturing) {
+    to.captured.nodes.push_back(std::move(work));
+    return cu::success;
+  }
+  if (to.sticky == cu::success)
+    to.sticky = work();
+  return cu::success;
+}
+
+} // namespace
+
+extern "C" {
+
+cu::Status cuInit(unsigned) { return cu::success; }
+cu::Status cuDriverGetVersion(int *version) { return *version = 13000, cu::success; }
+cu::Status cuGetErrorName(cu::Status, const char **name) {
+  return *name = "CUDA_ERROR_OF_STAND_IN", cu::success;
+}
+cu::Status cuGetErrorString(cu::Status, const char **text) {
+  return *text = "see what the emulator said", cu::success;
+}
+cu::Status cuDeviceGetCount(int *count) { return *count = 2, cu::success; }
+cu::Status cuDeviceGet(cu::Device *device, int ordinal) { return *device = ordinal, cu::success; }
+cu::Status cuDeviceGetName(char *name, int length, cu::Device) {
+  std::snprintf(name, size_t(length), "moejit emulator");
+  return cu::success;
+}
+cu::Status cuDeviceGetAttribute(int *value, int attribute, cu::Device) {
+  *value = attribute == cu::multiprocessorCount            ? 132
+           : attribute == cu::computeCapabilityMajor       ? 9
+           : attribute == cu::maxSharedMemoryPerBlockOptin ? 232448
+           : attribute == cu::l2CacheSize                  ? 60 << 20
+                                                           : 0;
+  return cu::success;
+}
+cu::Status cuDevicePrimaryCtxRetain(cu::Context *context, cu::Device device) {
+  return *context = &contexts[device], cu::success;
+}
+cu::Status cuDevicePrimaryCtxRelease_v2(cu::Device) { return cu::success; }
+cu::Status cuCtxSetCurrent(cu::Context context) { return current = context, cu::success; }
+cu::Status cuCtxGetCurrent(cu::Context *context) { return *context = current, cu::success; }
+cu::Status cuCtxGetDevice(cu::Device *device) {
+  return *device = current ? current->ordinal : 0, cu::success;
+}
+cu::Status cuCtxGetId(cu::Context context, unsigned long long *id) {
+  return *id = 1 + unsigned(context->ordinal), cu::success;
+}
+cu::Status cuCtxSynchronize() { return cu::success; }
+cu::Status cuModuleLoadData(cu::Module *module, const void *image) {
+  std::lock_guard guard(mutex);
+  const Artifact *artifact = artifactOf(static_cast<const char *>(image));
+  if (!artifact)
+    return cu::noBinaryForGpu;
+  *module = new CUmod_st{artifact};
+  return cu::success;
+}
+cu::Status cuModuleUnload(cu::Module module) {
+  delete module;
+  return cu::success;
+}
+cu::Status cuModuleGetFunction(cu::Function *function, cu::Module module, const char *name) {
+  if (module->artifact->launch.entry != name)
+    return notFound;
+  *function = new CUfunc_st{module->artifact};
+  return cu::success;
+}
+cu::Status cuFuncSetAttribute(cu::Function, int, int) { return cu::success; }
+cu::Status cuFuncGetAttribute(int *value, int, cu::Function) { return *value = 0, cu::success; }
+cu::Status cuLaunchKernelEx(const cu::LaunchConfig *config, cu::Function function,
+                            void **parameters, void **) {
+  GemmArguments arguments = argumentsOf(*function->artifact, parameters);
+  const Artifact *artifact = function->artifact;
+  return put(config->stream, [arguments, artifact]() -> cu::Status {
+    Emulator *on = nullptr;
+    {
+      std::lock_guard guard(mutex);
+      on = emulator();
+    }
+    if (!on)
+      return launchFailed;
+    Result<EmulatorReport> report = on->launch(*artifact, arguments);
+    if (report)
+      return cu::success;
+    std::fprintf(stderr, "stand-in: %s\n", report.error().text().c_str());
+    return launchFailed;
+  });
+}
+cu::Status cuMemAlloc_v2(cu::DevicePointer *pointer, size_t bytes) {
+  void *data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  *pointer = reinterpret_cast<cu::DevicePointer>(data);
+  return data ? cu::success : outOfMemory;
+}
+cu::Status cuMemFree_v2(cu::DevicePointer pointer) {
+  std::free(reinterpret_cast<void *>(pointer));
+  return cu::success;
+}
+cu::Status cuMemcpyHtoD_v2(cu::DevicePointer to, const void *from, size_t bytes) {
+  std::memcpy(reinterpret_cast<void *>(to), from, bytes);
+  return cu::success;
+}
+cu::Status cuMemcpyDtoH_v2(void *to, cu::DevicePointer from, size_t bytes) {
+  std::memcpy(to, reinterpret_cast<void *>(from), bytes);
+  return cu::success;
+}
+cu::Status cuMemcpyDtoD_v2(cu::DevicePointer to, cu::DevicePointer from, size_t bytes) {
+  return cuMemcpyHtoD_v2(to, reinterpret_cast<void *>(from), bytes);
+}
+cu::Status cuMemsetD8Async(cu::DevicePointer to, unsigned char value, size_t count,
+                           cu::Stream stream) {
+  return put(stream, [=] {
+    std::memset(reinterpret_cast<void *>(to), value, count);
+    return cu::success;
+  });
+}
+cu::Status cuMemsetD32Async(cu::DevicePointer to, unsigned value, size_t count, cu::Stream stream) {
+  return put(stream, [=] {
+    std::fill_n(reinterpret_cast<unsigned *>(to), count, value);
+    return cu::success;
+  });
+}
+cu::Status cuStreamCreate(cu::Stream *stream, unsigned) {
+  return *stream = new CUstream_st(), cu::success;
+}
+cu::Status cuStreamDestroy_v2(cu::Stream stream) {
+  delete stream;
+  return cu::success;
+}
+cu::Status cuStreamSynchronize(cu::Stream stream) {
+  return stream ? stream->sticky : defaultStream.sticky;
+}
+cu::Status cuStreamQuery(cu::Stream stream) { return cuStreamSynchronize(stream); }
+cu::Status cuStreamIsCapturing(cu::Stream stream, int *status) {
+  return *status = stream && stream->isCapturing, cu::success;
+}
+cu::Status cuStreamBeginCapture_v2(cu::Stream stream, int) {
+  if (stream->isCapturing)
+    return invalidValue;
+  stream->isCapturing = true;
+  stream->captured.nodes.clear();
+  return cu::success;
+}
+cu::Status cuStreamEndCapture(cu::Stream stream, cu::Graph *graph) {
+  if (!stream->isCapturing)
+    return invalidValue;
+  stream->isCapturing = false;
+  *graph = new CUgraph_st(stream->captured);
+  return cu::success;
+}
+cu::Status cuThreadExchangeStreamCaptureMode(int *) { return cu::success; }
+cu::Status cuEventCreate(cu::Event *event, unsigned) {
+  return *event = new CUevent_st(), cu::success;
+}
+cu::Status cuEventDestroy_v2(cu::Event event) {
+  delete event;
+  return cu::success;
+}
+cu::Status cuEventRecord(cu::Event, cu::Stream) { return cu::success; }
+cu::Status cuEventSynchronize(cu::Event) { return cu::success; }
+cu::Status cuEventElapsedTime(float *milliseconds, cu::Event, cu::Event) {
+  return *milliseconds = 1, cu::success;
+}
+cu::Status cuGraphGetNodes(cu::Graph graph, void **, size_t *count) {
+  return *count = graph->nodes.size(), cu::success;
+}
+cu::Status cuGraphInstantiateWithFlags(cu::GraphExec *exec, cu::Graph graph, unsigned long long) {
+  return *exec = new CUgraphExec_st{*graph}, cu::success;
+}
+cu::Status cuGraphLaunch(cu::GraphExec exec, cu::Stream stream) {
+  for (const auto &node : exec->graph.nodes)
+    put(stream, node);
+  return cu::success;
+}
+cu::Status cuGraphDestroy(cu::Graph graph) {
+  delete graph;
+  return cu::success;
+}
+cu::Status cuGraphExecDestroy(cu::GraphExec exec) {
+  delete exec;
+  return cu::success;
+}
+cu::Status cuTensorMapEncodeTiled(void *map, int, uint32_t rank, void *address, const uint64_t *,
+                                  const uint64_t *strideBytes, const uint32_t *, const uint32_t *,
+                                  int, int, int, int) {
+  FakeMap fake;
+  fake.address = reinterpret_cast<uint64_t>(address);
+  for (uint32_t d = 0; d + 1 < rank; ++d)
+    fake.strideBytes[d] = strideBytes[d];
+  std::memset(map, 0, 128);
+  std::memcpy(map, &fake, sizeof fake);
+  return cu::success;
+}
+cu::Status cuGetProcAddress_v2(const char *symbol, void **function, int, uint64_t, int *status) {
+  static const std::map<std::string, void *> known = {
+      {"cuTensorMapEncodeTiled", reinterpret_cast<void *>(&cuTensorMapEncodeTiled)},
+      {"cuStreamQuery", reinterpret_cast<void *>(&cuStreamQuery)},
+      {"cuGraphGetNodes", reinterpret_cast<void *>(&cuGraphGetNodes)}};
+  auto found = known.find(symbol);
+  *function = found == known.end() ? nullptr : found->second;
+  if (status)
+    *status = *function ? 0 : 1;
+  return *function ? cu::success : notFound;
+}
+
+} // extern "C"
