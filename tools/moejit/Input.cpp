@@ -73,8 +73,16 @@ Result<Spec> loadSpec(const Arguments &arguments, const std::string &file) {
     Result<std::string> source = readFile(file);
     if (!source)
       return source.error();
+    std::string diagnostics;
     spec = parseMlir(*source, file, arguments.valueOr("--kernel", ""),
-                     [](const std::string &diagnostic) { std::fputs(diagnostic.c_str(), stderr); });
+                     [&](const std::string &diagnostic) {
+                       std::fputs(diagnostic.c_str(), stderr);
+                       diagnostics += diagnostic;
+                     });
+    for (const Rule &rule : allRules())
+      if (!spec && diagnostics.find(fmt::format("[{}]", rule.id)) != std::string::npos)
+        spec.error().notes.push_back(
+            fmt::format("moejit explain {} says why, and what works", rule.id));
   }
   if (!spec)
     return spec;

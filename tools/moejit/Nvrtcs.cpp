@@ -32,12 +32,12 @@ std::vector<std::string> foldersBeside(const std::string &executable) {
   std::vector<std::string> folders;
   fs::path place = fs::path(executable).parent_path();
   folders.push_back((place.parent_path() / "lib").string());
-  // bin/moejit of an archive is one folder down, tools/moejit/moejit of a build folder two.
-  for (int up = 0; up < 2; ++up) {
-    place = place.parent_path();
-    for (const fs::path &entry : entriesOf(place / "cuda-wheels" / "nvidia"))
-      folders.push_back((entry / "lib").string());
-  }
+  // bin/moejit of an archive, or tools/moejit/moejit of a build folder. No other folder above the
+  // program is looked into: it might be anyone's.
+  bool isBuilt = place.filename() == "moejit" && place.parent_path().filename() == "tools";
+  fs::path root = isBuilt ? place.parent_path().parent_path() : place.parent_path();
+  for (const fs::path &entry : entriesOf(root / "cuda-wheels" / "nvidia"))
+    folders.push_back((entry / "lib").string());
   return folders;
 }
 
@@ -55,7 +55,8 @@ NvrtcOptions findNvrtc(const std::string &given) {
   if (!given.empty()) {
     fs::path path(given);
     std::error_code code;
-    options.libraryPath = given;
+    // A file here is meant before one that the loader would find.
+    options.libraryPath = fs::exists(path, code) ? fs::absolute(path, code).string() : given;
     if (fs::is_directory(path, code)) {
       // A folder stands for the library in it.
       for (const char *name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"})

@@ -36,12 +36,12 @@ ExitCode exitCodeOf(const Error &error) {
   return exitInternal;
 }
 
-int fail(bool isJson, const Error &error) {
+int fail(bool isJson, const Error &error, std::optional<ExitCode> given) {
   std::string text = fmt::format("error: {}\n", error.message);
   for (const std::string &line : error.notes)
     text += fmt::format("note: {}\n", line);
   std::fputs(text.c_str(), stderr);
-  ExitCode exit = exitCodeOf(error);
+  ExitCode exit = given.value_or(exitCodeOf(error));
   if (isJson) {
     JsonWriter json;
     json.beginObject().key("error").beginObject();
@@ -55,8 +55,8 @@ int fail(bool isJson, const Error &error) {
   return exit;
 }
 
-int fail(const Arguments &arguments, const Error &error) {
-  return fail(arguments.has("--json"), error);
+int fail(const Arguments &arguments, const Error &error, std::optional<ExitCode> exit) {
+  return fail(arguments.has("--json"), error, exit);
 }
 
 void note(const std::string &text) { std::fputs(fmt::format("note: {}\n", text).c_str(), stderr); }

@@ -7,6 +7,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,9 +26,9 @@ enum ExitCode {
 ExitCode exitCodeOf(const Error &error);
 
 /// Prints `error` in clang's shape on stderr and, with --json, as an object on stdout. Returns
-/// exitCodeOf(error).
-int fail(const Arguments &arguments, const Error &error);
-int fail(bool isJson, const Error &error);
+/// `exit`, or exitCodeOf(error) where it is not given.
+int fail(const Arguments &arguments, const Error &error, std::optional<ExitCode> exit = {});
+int fail(bool isJson, const Error &error, std::optional<ExitCode> exit = {});
 
 /// Prints one line, with "note: ", on stderr.
 void note(const std::string &text);

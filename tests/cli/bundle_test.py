@@ -1,0 +1,123 @@
+"""moejit aot and moejit cache: bundles that never compile, and what lies in a folder."""
+
+from harness import KERNELS, CliTest, grouped, main
+
+
+class Bundle(CliTest):
+    def test_a_bundle_runs_without_compiling(self):
+        file = self.write("a.mlir", grouped())
+        done, count = self.counting("aot", file, "-o", "made", "--json")
+        self.assertEqual((count, done.json()["compiled"]), (2, 2))
+        self.assertTrue((self.folder / "made/manifest.json").exists())
+        self.assertFalse((self.folder / ".cache").exists())
+        for tokens in (9, 300):
+            done, count = self.counting("run", file, "--tokens", tokens, "--device", "emulator",
+                                        "--bundle", "made", "--check", "--json")
+            self.assertEqual((count, done.json()["compiled"]), (0, 0))
+            self.assertTrue(done.json()["check"]["ok"])
+        # No NVRTC is looked for.
+        self.moejit("run", file, "--tokens", 9, "--device", "emulator", "--bundle", "made",
+                    "--nvrtc", "/nowhere/libnvrtc.so")
+
+    def test_a_bundle_is_the_caches_own_kernels(self):
+        file = self.write("a.mlir", grouped())
+        self.counting("aot", file, "-o", "made")
+        self.counting("compile", file, "--cache", "kept")
+        for entry in (self.folder / "made").glob("*.kernel"):
+            self.assertEqual(entry.read_bytes(), (self.folder / "kept" / entry.name).read_bytes())
+        # Also the other way round: the folder serves as a cache.
+        self.assertEqual(self.counting("compile", file, "--cache", "made")[1], 0)
+
+    def test_a_kernel_that_is_not_in_the_bundle_is_named(self):
+        file = self.write("a.mlir", grouped())
+        self.moejit("aot", file, "-o", "made")
+        done = self.moejit("run", file, "--n", 128, "--device", "emulator", "--bundle", "made", expect=3)
+        self.assertIn("not in the cache; build it with: moejit aot", done.err)
+        self.moejit("run", file, "--device", "emulator", "--bundle", "absent", expect=2)
+        self.moejit("run", file, "--device", "emulator", "--bundle", ".", expect=2)
+
+    def test_the_command_of_that_message_builds_it(self):
+        import shlex
+        file = self.write("a.mlir", grouped())
+        self.moejit("aot", file, "-o", "made")
+        done = self.moejit("run", file, "--n", 128, "--device", "emulator", "--bundle", "made", expect=3)
+        words = shlex.split(done.err.split("build it with: moejit ")[1].splitlines()[0])
+        self.moejit(*words, "-o", "made")
+        self.moejit("run", file, "--n", 128, "--device", "emulator", "--bundle", "made", "--check")
+
+    def test_many_files_build_at_once_and_only_what_is_missing(self):
+        files = [self.write(f"{n}.mlir", grouped(n=n)) for n in (128, 256, 384)]
+        done, count = self.counting("aot", *files[:2], "-o", "made", "--jobs", 4, "--json")
+        self.assertEqual((count, len(done.json()["kernels"])), (4, 4))
+        done, count = self.counting("aot", *files, "-o", "made", "--jobs", 4, "--json")
+        self.assertEqual((count, done.json()["compiled"], len(done.json()["kernels"])), (2, 2, 6))
+        table = self.moejit("aot", *files, "-o", "made").out
+        self.assertIn("6 kernels (0 compiled) in ", table)
+
+    def test_without_a_folder_kernels_go_to_the_cache(self):
+        file = self.write("a.mlir", grouped())
+        self.assertEqual(self.counting("aot", file)[1], 2)
+        self.assertEqual(self.counting("run", file, "--tokens", 9, "--device", "emulator")[1], 0)
+        self.assertFalse((self.folder / ".cache/moejit/manifest.json").exists())
+
+    def test_refusals(self):
+        file = self.write("a.mlir", grouped())
+        self.assertIn("a.mlir", self.moejit("aot", file, "--arch", "sm_90a,sm_80", "-o", "made",
+                                            expect=1).err)
+        self.moejit("aot", "-o", "made", expect=2)
+        self.moejit("aot", file, "--arch", ",", "-o", "made", expect=2)
+        self.moejit("aot", file, "-o", self.write("blocked", ""), expect=2)
+        self.moejit("aot", file, "--no-cache", expect=2)
+        self.moejit("aot", file, "-o", "made", "--nvrtc", "/nowhere/libnvrtc.so", expect=3)
+
+    def test_catalogue(self):
+        done = self.moejit("aot", KERNELS / "mixtral-8x7b.gate_up.mlir",
+                           KERNELS / "mixtral-8x7b.down.mlir", "-o", "made", "--json")
+        self.assertEqual(len(done.json()["kernels"]), 4)
+
+
+class Cache(CliTest):
+    def test_ls_and_info(self):
+        file = self.write("a.mlir", grouped())
+        made = self.moejit("compile", file, "--json").json()
+        listed = self.moejit("cache", "ls", "--json").json()
+        self.assertEqual({entry["key"] for entry in listed["entries"]},
+                         {kernel["key"] for kernel in made["kernels"]})
+        self.assertEqual(listed["bytes"], sum(entry["bytes"] for entry in listed["entries"]))
+        text = self.moejit("cache", "ls").out
+        self.assertIn("grouped E3 N256 K256", text)
+        self.assertIn("0 to 287", text)
+        self.assertIn("288 or more", text)
+        self.assertIn("2 kernels, ", text)
+        key = made["kernels"][0]["key"]
+        info = self.moejit("cache", "info", key[:8]).out
+        self.assertIn(key, info)
+        self.assertIn(made["spec"], info)
+        self.assertIn("registers      ", info)
+        entry = self.moejit("cache", "info", key, "--json").json()["entry"]
+        self.assertEqual(entry["registers"], made["kernels"][0]["registers"])
+        self.assertIn("sm_90a", entry["buildKey"])
+
+    def test_bundles_are_listed_too(self):
+        self.moejit("aot", self.write("a.mlir", grouped()), "-o", "made")
+        self.assertEqual(len(self.moejit("cache", "ls", "--cache", "made", "--json").json()["entries"]), 2)
+
+    def test_empty_and_absent(self):
+        (self.folder / "kept").mkdir(mode=0o700)
+        self.assertIn("0 kernels", self.moejit("cache", "ls", "--cache", "kept").out)
+        self.moejit("cache", "ls", "--cache", "absent", expect=2)
+        self.moejit("cache", "info", "abc", "--cache", "kept", expect=2)
+        self.moejit("cache", "info", expect=2)
+        self.moejit("cache", expect=2)
+        self.moejit("cache", "lss", expect=2)
+
+    def test_damage_is_shown(self):
+        self.moejit("compile", self.write("a.mlir", grouped()), "--cache", "kept")
+        victim = next((self.folder / "kept").glob("*.kernel"))
+        victim.write_bytes(victim.read_bytes()[:100])
+        self.assertIn("damaged: ", self.moejit("cache", "ls", "--cache", "kept").out)
+        self.moejit("cache", "info", victim.stem, "--cache", "kept", expect=2)
+
+
+if __name__ == "__main__":
+    main()

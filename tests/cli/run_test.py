@@ -1,0 +1,159 @@
+"""moejit run: right results on the emulator, every routing, wrong results seen, nothing compiled twice."""
+
+import json
+
+from harness import KERNELS, CliTest, grouped, main
+
+EAGER = """
+#x = #moe.scales<granule = [*, *], source = static>
+#w = #moe.scales<granule = [*, *]>
+moe.kernel @dense(%x: tensor<?x256xf8E4M3FN, #x>, %w: tensor<128x256xf8E4M3FN, #w>) -> tensor<?x128xf32> {
+  %y = moe.gemm eager(%x, %w) : tensor<?x256xf8E4M3FN, #x>, tensor<128x256xf8E4M3FN, #w> -> tensor<?x128xf32>
+  moe.return %y : tensor<?x128xf32>
+}
+"""
+
+
+class Run(CliTest):
+    def run_json(self, file, *words, expect=0):
+        return self.moejit("run", file, "--device", "emulator", "--json", *words, expect=expect).json()
+
+    def test_catalogue_kernel_is_right(self):
+        done = self.moejit("run", KERNELS / "deepseek-v3.gate_up.mlir", "--tokens", 64, "--experts", 4,
+                           "--n", 512, "--device", "emulator", "--check")
+        self.assertIn("grouped, 4 experts, N 512, K 7168", done.out)
+        self.assertIn("device    emulator (sm_90a)", done.out)
+        self.assertIn("rows      64, of which experts own 64 (uniform)", done.out)
+        self.assertIn("check     equal to the oracle, ok: relative error", done.out)
+
+    def test_auto_says_what_it_took(self):
+        done = self.moejit("run", self.write("a.mlir", grouped()), "--tokens", 8, "--check", "--json")
+        found = done.json()
+        self.assertIn(found["device"], ("gpu", "emulator"))
+        if found["device"] == "emulator":
+            self.assertIn("note: no GPU to use", done.err)
+
+    def test_routings(self):
+        file = self.write("a.mlir", grouped())
+        owned = {"uniform": 70, "skewed": 70, "one-expert": 70, "empty": 0}
+        for routing, expected in owned.items():
+            found = self.run_json(file, "--tokens", 70, "--routing", routing, "--check")
+            self.assertEqual(found["ownedRows"], expected, routing)
+            self.assertEqual(found["check"]["unownedRows"], 70 - expected, routing)
+            self.assertTrue(found["check"]["ok"], routing)
+
+    def test_routing_files(self):
+        file = self.write("a.mlir", grouped())
+        counts = self.write("r.json", json.dumps({"counts": [3, 0, 5]}))
+        found = self.run_json(file, "--tokens", 9, "--routing", counts, "--check")
+        self.assertEqual((found["ownedRows"], found["check"]["unownedRows"]), (8, 1))
+        # Illegal offsets are clamped by the kernel.
+        offsets = self.write("o.json", json.dumps({"offsets": [-5, 4, 2, 1000]}))
+        found = self.run_json(file, "--tokens", 9, "--routing", offsets, "--check")
+        self.assertEqual(found["ownedRows"], 9)
+        for text, word in (('{"counts": [3, 0]}', "expected 3"), ('{"counts": [30, 0, 5]}', "sum to 35"),
+                           ('{"counts": [3, 0, 5', "r.json"), ('{"offsets": [1]}', "expected 4")):
+            self.write("r.json", text)
+            done = self.moejit("run", file, "--tokens", 9, "--routing", counts, expect=2)
+            self.assertIn(word, done.err)
+        done = self.moejit("run", file, "--routing", "unifrom", expect=2)
+        self.assertIn("Did you mean 'uniform'?", done.err)
+        self.moejit("run", file, "--routing", "absent.json", expect=2)
+
+    def test_edges_of_row_counts(self):
+        file = self.write("a.mlir", grouped())
+        for rows in (0, 1, 63, 65, 129):
+            found = self.run_json(file, "--tokens", rows, "--check")
+            self.assertEqual(found["rows"], rows)
+            self.assertTrue(found["check"]["ok"], rows)
+
+    def test_gaps_between_rows(self):
+        for layout in ({}, {"x_granule": "[1, *]", "w_granule": "[1, 1, *]", "x_layout": ""}):
+            file = self.write("a.mlir", grouped(n=136, k=272, **layout))
+            found = self.run_json(file, "--tokens", 33, "--rows-padding", "--check")
+            self.assertTrue(found["check"]["ok"], layout)
+
+    def test_eager(self):
+        file = self.write("e.mlir", EAGER)
+        found = self.run_json(file, "--tokens", 40, "--check")
+        self.assertTrue(found["check"]["ok"])
+        self.assertEqual(found["ownedRows"], 40)
+        self.moejit("run", file, "--experts", 2, expect=2)
+
+    def test_seeds_give_other_data_and_the_same_again(self):
+        file = self.write("a.mlir", grouped())
+        worst = [self.run_json(file, "--tokens", 20, "--check", "--seed", seed)["check"]["worstOut"]
+                 for seed in (1, 2, 1)]
+        self.assertEqual(worst[0], worst[2])
+        self.assertNotEqual(worst[0], worst[1])
+
+    def test_a_second_run_compiles_nothing(self):
+        file = self.write("a.mlir", grouped())
+        words = ["run", file, "--device", "emulator", "--check", "--json"]
+        for tokens, expected in ((30, 1), (30, 0), (287, 0), (288, 1), (300, 0)):
+            done, count = self.counting(*words, "--tokens", tokens)
+            self.assertEqual((count, done.json()["compiled"]), (expected, expected), tokens)
+            self.assertTrue(done.json()["check"]["ok"])
+        # What run compiled, compile finds.
+        self.assertEqual(self.counting("compile", file)[1], 0)
+        self.assertEqual(self.counting(*words, "--tokens", 30, "--n", 128)[1], 1)
+
+    def test_the_emulator_needs_no_nvrtc(self):
+        file = self.write("a.mlir", grouped())
+        done = self.moejit("run", file, "--tokens", 9, "--device", "emulator", "--check", "--json",
+                           "--nvrtc", "/nowhere/libnvrtc.so")
+        self.assertTrue(done.json()["check"]["ok"])
+        self.assertIn("no NVRTC on this machine", done.err)
+
+    def test_without_cache_nothing_stays(self):
+        file = self.write("a.mlir", grouped())
+        self.moejit("run", file, "--tokens", 9, "--device", "emulator", "--no-cache")
+        self.assertFalse((self.folder / ".cache").exists())
+
+    def test_a_wrong_kernel_is_seen(self):
+        # The bundle's only kernel is swapped for one whose code adds a half to what it stores.
+        file = self.write("a.mlir", grouped())
+        self.moejit("run", file, "--tokens", 9, "--device", "emulator", "--check")
+        units = self.folder / ".cache/moejit/emulator"
+        source, = units.glob("*.cpp")
+        text = source.read_text()
+        broken = text.replace("fma_f32(", "1.01f * fma_f32(")
+        self.assertNotEqual(text, broken)
+        source.write_text(broken)
+        library, = units.glob("*.so")
+        library.unlink()
+        done = self.moejit("run", file, "--tokens", 9, "--device", "emulator", "--check", expect=1)
+        self.assertIn("check     WRONG: relative error", done.out)
+        found = self.run_json(file, "--tokens", 9, "--check", expect=1)
+        self.assertFalse(found["check"]["ok"])
+
+    def test_a_fault_is_a_wrong_result(self):
+        file = self.write("a.mlir", grouped())
+        self.moejit("run", file, "--tokens", 9, "--device", "emulator")
+        units = self.folder / ".cache/moejit/emulator"
+        source, = units.glob("*.cpp")
+        text = source.read_text()
+        broken = text.replace("mbarrier_init(", "mbarrier_init(1 + ", 1)
+        self.assertNotEqual(text, broken)
+        source.write_text(broken)
+        library, = units.glob("*.so")
+        library.unlink()
+        done = self.moejit("run", file, "--tokens", 9, "--device", "emulator", expect=1)
+        self.assertIn("mbarrier_init", done.err)
+
+    def test_too_large_problems_are_refused_before_they_start(self):
+        done = self.moejit("run", KERNELS / "deepseek-v3.gate_up.mlir", "--experts", 100000,
+                           "--device", "emulator", expect=3)
+        self.assertIn("of memory", done.err)
+        self.assertIn("--experts", done.err)
+
+    def test_gpu_is_asked_for(self):
+        file = self.write("a.mlir", grouped())
+        auto = self.moejit("run", file, "--tokens", 8, "--json").json()
+        if auto["device"] == "emulator":
+            done = self.moejit("run", file, "--tokens", 8, "--device", "gpu", expect=3)
+            self.assertIn("libcuda", done.err)
+
+
+if __name__ == "__main__":
+    main()
