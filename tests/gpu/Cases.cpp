@@ -78,11 +78,12 @@ ProblemOptions unowned(int64_t leading, int64_t trailing) {
   return options;
 }
 
-ProblemOptions padded() {
+ProblemOptions padded(const Spec &spec) {
   ProblemOptions options;
   options.xPadBytes = 48;
   options.yPadElements = 24;
-  options.xScalePad = 5;
+  // Scales that do not vary along K are vectors: they have no rows to pad.
+  options.xScalePad = spec.xScales.kGranule() != 0 ? 5 : 0;
   return options;
 }
 
@@ -94,9 +95,12 @@ std::vector<RoutingCase> routingsOf(const Case &entry) {
   std::vector<RoutingCase> all;
   if (spec.dispatch == Dispatch::Eager) {
     for (int64_t rows : {1, 2, 63, 64, 65, 127, 128, 129, 257, 384})
-      all.push_back(
-          {fmt::format("{} rows", rows), rows, Routing::uniform(), {}, rows == 1 || rows == 129});
-    all.push_back({"padded strides", 200, Routing::uniform(), padded(), true});
+      all.push_back({fmt::format("{} row{}", rows, rows == 1 ? "" : "s"),
+                     rows,
+                     Routing::uniform(),
+                     {},
+                     rows == 1 || rows == 129});
+    all.push_back({"padded strides", 200, Routing::uniform(), padded(spec), true});
     return all;
   }
   if (entry.isIn("many")) {
@@ -123,7 +127,7 @@ std::vector<RoutingCase> routingsOf(const Case &entry) {
   all.push_back(bounded("offsets too large", 150, {0, 50, 100, 151, INT32_MAX, INT32_MAX, 100000},
                         experts, true));
   all.push_back(bounded("all offsets past the end", 90, {91, 400, INT32_MAX, 200}, experts));
-  all.push_back({"padded strides", 200, Routing::uniform(), padded(), true});
+  all.push_back({"padded strides", 200, Routing::uniform(), padded(spec), true});
   return all;
 }
 

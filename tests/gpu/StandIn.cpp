@@ -6,6 +6,7 @@
 #include "runtime/emulator/Emulator.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -47,6 +48,8 @@ namespace {
 constexpr cu::Status invalidValue = 1;
 constexpr cu::Status outOfMemory = 2;
 constexpr cu::Status notFound = 500;
+constexpr cu::Status notReady = 600;
+constexpr cu::Status illegalAddress = 700;
 constexpr cu::Status launchFailed = 719;
 
 CUctx_st contexts[2] = {{0}, {1}};
@@ -174,6 +177,21 @@ GemmArguments argumentsOf(const Artifact &artifact, void **parameters) {
   return arguments;
 }
 
+/// For testing those who must survive it: the file `fault` of the work folder holds a word and a
+/// number N; every N-th launch then never ends (hang), faults (fault), ends the process (crash) or
+/// writes a wrong byte (wrong).
+std::string faultOfThisLaunch() {
+  static std::atomic<int> launches = 0;
+  static const std::pair<std::string, int> planned = [] {
+    std::ifstream in(MOEJIT_STAND_IN_WORK "/fault");
+    std::string word;
+    int every = 0;
+    in >> word >> every;
+    return std::pair<std::string, int>(word, every);
+  }();
+  return planned.second > 0 && ++launches % planned.second == 0 ? planned.first : std::string();
+}
+
 /// Runs `work` now, or when the graph that `stream` captures is launched.
 cu::Status put(cu::Stream stream, std::function<cu::Status()> work) {
   CUstream_st &to = stream ? *stream : defaultStream;
@@ -257,7 +275,16 @@ cu::Status cuLaunchKernelEx(const cu::LaunchConfig *config, cu::Function functio
     }
     if (!on)
       return launchFailed;
+    std::string fault = faultOfThisLaunch();
+    if (fault == "hang")
+      return notReady;
+    if (fault == "fault")
+      return illegalAddress;
+    if (fault == "crash")
+      std::abort();
     Result<EmulatorReport> report = on->launch(*artifact, arguments);
+    if (fault == "wrong")
+      static_cast<uint8_t *>(arguments.y.data)[1] ^= 0x40;
     if (report)
       return cu::success;
     std::fprintf(stderr, "stand-in: %s\n", report.error().text().c_str());

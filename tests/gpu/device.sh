@@ -1,0 +1,110 @@
+#!/bin/bash
+# Runs everything that needs a GPU from what stage.sh gathered: environment, kernels against the oracle, memory checker,
+# torch references, speed. Each step has a time limit and a failure stops nothing; tables and logs go to $OUT, a summary
+# comes last. usage: device.sh [env|matrix|memcheck|reference|speed|racecheck|initcheck|synccheck ...]
+set -u
+started=$(date +%s)
+here=$(cd "$(dirname "$0")" && pwd)
+staged=$here
+[ -e "$staged/gpu.tar.gz" ] || staged=$here/../../.device
+out=${OUT:-$PWD/gpu-results}
+total=${TOTAL_SECONDS:-530}
+steps=${*:-env matrix memcheck reference speed racecheck initcheck}
+mkdir -p "$out"
+work=$(mktemp -d)
+logs=$work/logs
+mkdir -p "$logs"
+summary=$out/summary.txt
+: >"$summary"
+
+left() { echo $((total - ($(date +%s) - started))); }
+note() { echo "$*" | tee -a "$summary"; }
+keepLogs() { tar -C "$work" -czf "$out/logs.tar.gz" logs 2>/dev/null; }
+
+# step NAME SECONDS COMMAND…: the command under its limit, its output in logs/NAME.log.
+step() {
+  local name=$1 limit=$2 begin code
+  shift 2
+  local rest=$(($(left) - 8))
+  if [ "$rest" -lt 10 ]; then
+    note "== $name: not run, no time left"
+    return 1
+  fi
+  [ "$limit" -gt "$rest" ] && limit=$rest
+  begin=$(date +%s)
+  timeout --kill-after=8 "$limit" "$@" >"$logs/$name.log" 2>&1
+  code=$?
+  note "== $name: exit $code after $(($(date +%s) - begin)) s (limit $limit)"
+  keepLogs
+  return $code
+}
+# tailOf NAME LINES: the end of a step's log into the summary.
+tailOf() { tail -n "$2" "$logs/$1.log" 2>/dev/null | cut -c1-400 | tee -a "$summary"; }
+
+# A bundle must be its owner's alone, whatever the transfer did to its mode.
+(umask 077 && tar -C "$work" --no-same-owner -xzf "$staged/gpu.tar.gz")
+chmod -R go-w "$work/gpu"
+tests=$work/moejit-gpu-tests
+cp "$staged/moejit-gpu-tests" "$tests" && chmod +x "$tests"
+cd "$work" || exit 1
+
+sanitizer=$(command -v compute-sanitizer)
+for candidate in /usr/local/cuda*/bin/compute-sanitizer; do
+  [ -z "$sanitizer" ] && [ -x "$candidate" ] && sanitizer=$candidate
+done
+
+# sanitize TOOL SECONDS: the quick tests, each tensor in an allocation of its own, under one tool.
+sanitize() {
+  local tool=$1 limit=$2
+  if [ -z "$sanitizer" ]; then
+    note "== $tool: compute-sanitizer is not installed"
+    return 1
+  fi
+  local rest=$(($(left) - 20))
+  [ "$limit" -gt "$rest" ] && limit=$rest
+  [ "$limit" -lt 15 ] && { note "== $tool: not run, no time left"; return 1; }
+  step "$tool" "$limit" "$sanitizer" --tool "$tool" --error-exitcode 9 --print-limit 30 \
+    "$tests" "$work/gpu" --quick --separate --in-process --hang-seconds 90 --seconds $((limit - 12)) \
+    --journal "$work/$tool.journal"
+  grep -aE "^========= (ERROR SUMMARY|RACECHECK SUMMARY|Target application|Error:|Internal)|^========= (Invalid|Uninitialized|Error|Warning|Race)" \
+    "$logs/$tool.log" | sort | uniq -c | sort -rn | head -n 12 | tee -a "$summary"
+  tailOf "$tool" 0
+  grep -aE "^(kernels|launch tests|worst|[0-9.]+ s,)|^(FAIL|LOST)" "$logs/$tool.log" | head -n 14 | cut -c1-300 | tee -a "$summary"
+}
+
+for name in $steps; do
+  case $name in
+  env)
+    step env 45 bash -c '
+      nvidia-smi --query-gpu=index,name,driver_version,memory.total,power.limit,clocks.max.sm,clocks.sm,temperature.gpu,persistence_mode,mig.mode.current --format=csv
+      nvidia-smi | head -n 4; nvcc --version | tail -n 2; ldd --version | head -n 1; uname -sr; nproc; free -g | head -n 2
+      ls /usr/local/cuda*/bin/compute-sanitizer; compute-sanitizer --version | tail -n 2
+      python3 -c "import torch; print(\"torch\", torch.__version__, torch.cuda.get_device_name(0), torch.cuda.device_count())"'
+    tailOf env 24
+    ;;
+  matrix)
+    step matrix 170 "$tests" "$work/gpu" --seconds 150 --hang-seconds 3 --journal "$logs/matrix.journal" \
+      --markdown "$out/matrix.md" --lines "$out/matrix-lines.md"
+    grep -a "launch: " "$logs/matrix.log" | cut -c1-260 | tee -a "$summary"
+    sed -n '/^kernels: /,$p' "$logs/matrix.log" | head -n 22 | cut -c1-240 | tee -a "$summary"
+    ;;
+  memcheck) sanitize memcheck 110 ;;
+  racecheck | initcheck | synccheck) sanitize "$name" 60 ;;
+  reference)
+    step reference 90 env PYTHONUNBUFFERED=1 python3 "$staged/reference.py" --library "$staged/libmoejit.so" \
+      --folder "$work/gpu" --markdown "$out/reference.md" --seconds 75
+    tailOf reference 30
+    ;;
+  speed)
+    step speed 200 env PYTHONUNBUFFERED=1 python3 "$staged/speed.py" --library "$staged/libmoejit.so" \
+      --folder "$work/gpu" --markdown "$out/speed.md" --json "$out/speed.json" --seconds 180
+    tailOf speed 60
+    ;;
+  *) note "== $name: no such step" ;;
+  esac
+done
+keepLogs
+echo
+echo "==== summary, $(($(date +%s) - started)) s"
+grep -a "^==" "$summary"
+rm -rf "$work"

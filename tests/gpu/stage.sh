@@ -1,0 +1,49 @@
+#!/bin/sh
+# Fills .device/ with what device.sh needs on the GPU machine: programs, the C library, kernels and scripts, nothing to
+# build there. usage: tests/gpu/stage.sh [BUILD_FOLDER] [TARGET_FOLDER]
+set -eu
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=${1:-$root/build}
+target=${2:-$root/.device}
+limitKiB=61440
+
+fail() {
+  echo "stage.sh: $1" >&2
+  exit 1
+}
+
+[ -x "$build/tests/gpu/moejit-gpu-bundle" ] || fail "no $build/tests/gpu/moejit-gpu-bundle; build moejit-gpu-bundle"
+[ -x "$build/tests/gpu/moejit-gpu-tests" ] || fail "no $build/tests/gpu/moejit-gpu-tests; build moejit-gpu-tests"
+
+# Kernels are made anew: a folder that has been used holds superseded ones too.
+rm -rf "$build/gpu"
+umask 077
+"$build/tests/gpu/moejit-gpu-bundle" -o "$build/gpu" --kernels "$root/kernels"
+umask 022
+
+mkdir -p "$target"
+rm -rf "${target:?}"/*
+strip -o "$target/moejit-gpu-tests" "$build/tests/gpu/moejit-gpu-tests"
+library=$(ls "$build"/runtime/c/libmoejit.so 2>/dev/null || true)
+if [ -n "$library" ]; then
+  strip --strip-unneeded -o "$target/libmoejit.so" "$library"
+else
+  echo "stage.sh: no $build/runtime/c/libmoejit.so; reference.py and speed.py will not run" >&2
+fi
+tar -C "$build" -czf "$target/gpu.tar.gz" gpu
+cp "$root"/tests/gpu/device.sh "$target/"
+for script in "$root"/tests/gpu/*.py; do
+  [ -e "$script" ] && cp "$script" "$target/"
+done
+
+# Ignored by git without a line in the repository.
+if exclude=$(git -C "$root" rev-parse --git-path info/exclude 2>/dev/null); then
+  case $exclude in /*) ;; *) exclude=$root/$exclude ;; esac
+  mkdir -p "$(dirname "$exclude")"
+  grep -qx '/.device/' "$exclude" 2>/dev/null || echo '/.device/' >>"$exclude"
+fi
+
+size=$(du -sk "$target" | cut -f1)
+ls -l "$target"
+echo "$target: $size KiB"
+[ "$size" -le "$limitKiB" ] || fail "$target is larger than $limitKiB KiB"
