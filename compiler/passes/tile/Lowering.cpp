@@ -72,8 +72,8 @@ Value Code::extend(Value a) {
 }
 
 Value Code::name(Value value, StringRef identifier) {
-  if (Operation *op = value.getDefiningOp(); op && !op->hasTrait<OpTrait::ConstantLike>() &&
-                                             !op->hasAttr("ptx.name"))
+  if (Operation *op = value.getDefiningOp();
+      op && !op->hasTrait<OpTrait::ConstantLike>() && !op->hasAttr("ptx.name"))
     op->setAttr("ptx.name", builder.getStringAttr(identifier));
   return value;
 }
@@ -207,7 +207,12 @@ Value tile::fieldAddress(Code &code, Operation *op, Value slot, int64_t field) {
     op->emitOpError("reads a ring without layout; run tile-allocate-shared first");
     return {};
   }
-  return code.add(addressOf(code, slot), (*ring.getFieldOffsets())[field]);
+  ArrayRef<int64_t> offsets = *ring.getFieldOffsets();
+  if (field >= static_cast<int64_t>(offsets.size())) {
+    op->emitOpError("names field ") << field << " of a ring with " << offsets.size();
+    return {};
+  }
+  return code.add(addressOf(code, slot), offsets[field]);
 }
 
 Value tile::linearIndex(Code &code, ViewType view, ValueRange coordinates) {

@@ -43,9 +43,12 @@ struct BatchDots : tile::impl::TileBatchDotsBase<BatchDots> {
         wait->getBlock() != promote->getBlock() || !dot->isBeforeInBlock(wait) ||
         !wait->isBeforeInBlock(promote))
       return;
+    // The dot moves down to its promotion: nothing on the way may end what it reads.
+    for (Operation *op = dot->getNextNode(); op != promote; op = op->getNextNode())
+      if (op != wait && !isPure(op) && !isa<LoadOp, ReadOp>(op))
+        return;
     AccType into = promote.getInto().getType();
-    std::optional<Distribution> distribution =
-        distribute(into, getOperation().getWarpgroups());
+    std::optional<Distribution> distribution = distribute(into, getOperation().getWarpgroups());
     if (!distribution || into != type)
       return;
 

@@ -35,9 +35,6 @@ struct LowerCopies : tile::impl::TileLowerCopiesBase<LowerCopies> {
     Value destination = fieldAddress(code, copy, copy.getSlot(), copy.getField());
     if (!destination)
       return failure();
-    if (copy.getField() >= ring.getFields().size())
-      return copy.emitOpError("fills field ") << copy.getField() << " of a ring with "
-                                              << ring.getFields().size();
     auto view = dyn_cast<BlockArgument>(copy.getView());
     if (!view || view.getOwner()->getParentOp() != kernel)
       return copy.emitOpError("copies from a view that is no argument of the kernel");
@@ -45,8 +42,7 @@ struct LowerCopies : tile::impl::TileLowerCopiesBase<LowerCopies> {
     BlockType block = ring.getField(copy.getField());
     FieldLayout layout = *fieldLayout(block);
     Value full = code.add(addressOf(code, copy.getSlot()), *ring.getBarrierOffset());
-    Value policy =
-        copy.getEvictFirst() ? threadValue(kernel, ThreadValue::EvictFirst) : Value();
+    Value policy = copy.getEvictFirst() ? threadValue(kernel, ThreadValue::EvictFirst) : Value();
 
     // The map's dimension 0 is the contiguous one.
     SmallVector<int64_t> extents(llvm::reverse(type.getShape()));
@@ -110,7 +106,7 @@ struct LowerCopies : tile::impl::TileLowerCopiesBase<LowerCopies> {
     put("swizzled", builder.getBoolAttr(isSwizzled));
     // Bytes between neighbours of every outer dimension; dynamic: as the launch gives them.
     SmallVector<int64_t> strides;
-    bool isPacked = ShapedType::isStaticShape(extents);
+    bool isPacked = !type.hasLaunchStride();
     int64_t bytes = type.getElementBytes();
     for (int64_t extent : extents.drop_back()) {
       bytes = isPacked ? bytes * extent : ShapedType::kDynamic;
@@ -121,7 +117,8 @@ struct LowerCopies : tile::impl::TileLowerCopiesBase<LowerCopies> {
     Value &map = maps[attr];
     if (!map) {
       map = kernel.getBody().addArgument(ptx::TmapType::get(&getContext()), kernel.getLoc());
-      SmallVector<Attribute> names(kernel.getOperandNames().begin(), kernel.getOperandNames().end());
+      SmallVector<Attribute> names(kernel.getOperandNames().begin(),
+                                   kernel.getOperandNames().end());
       names.push_back(kernel.getOperandNames()[view.getArgNumber()]);
       kernel.setOperandNamesAttr(builder.getArrayAttr(names));
       recipes.push_back(attr);

@@ -12,8 +12,8 @@ using namespace moejit::tile;
 
 namespace {
 
-constexpr int64_t stagedColumns = 64;   // 16-bit results of one row in a warp's buffer
-constexpr int64_t stagedPitch = 144;    // bytes from row to row: 128 and one 16-byte bank shift
+constexpr int64_t stagedColumns = 64; // 16-bit results of one row in a warp's buffer
+constexpr int64_t stagedPitch = 144;  // bytes from row to row: 128 and one 16-byte bank shift
 constexpr int64_t warpRows = 16;
 
 struct LowerStores : tile::impl::TileLowerStoresBase<LowerStores> {
@@ -32,11 +32,12 @@ struct LowerStores : tile::impl::TileLowerStoresBase<LowerStores> {
     distribution = *distribute(store.getAcc().getType(), kernel.getWarpgroups());
     element = store.getView().getType().getElementType();
     columns = store.getView().getType().getShape()[1];
+    if (columns % 8 != 0)
+      return store.emitOpError("writes columns by the eight, its view has ") << columns;
     hasWholeTiles = columns % store.getAcc().getType().getColumns() == 0;
     registers = registersOf(code, kernel, store.getAcc());
     pointer = pointerTo(code, store.getView());
-    Value stride =
-        StrideOp::create(builder, store.getLoc(), builder.getI64Type(), store.getView());
+    Value stride = StrideOp::create(builder, store.getLoc(), builder.getI64Type(), store.getView());
     strideBytes = code.name(code.mul(stride, element.getIntOrFloatBitWidth() / 8), "yStrideBytes");
     if (store.getStaged() && (!store.getSharedOffset() || distribution.n % stagedColumns != 0))
       return store.emitOpError("has no buffer to stage in; run tile-allocate-shared, and stage "
@@ -89,8 +90,8 @@ struct LowerStores : tile::impl::TileLowerStoresBase<LowerStores> {
             offsetOf(code, code.add(store.getRow(), row), code.add(column, pair)), "line");
         code.unroll(0, distribution.n / 8, 1, [&](Value j) {
           ifInside(code, code.add(column, code.mul(j, 8)), [&] {
-            Value offset = code.add(
-                line, code.extend(code.mul(j, element.getIntOrFloatBitWidth())));
+            Value offset =
+                code.add(line, code.extend(code.mul(j, element.getIntOrFloatBitWidth())));
             Value index = code.add(code.mul(j, 4), down / 4);
             Value low = code.get(registers, {f, index});
             Value high = code.get(registers, {f, code.add(index, 1)});
@@ -123,9 +124,10 @@ struct LowerStores : tile::impl::TileLowerStoresBase<LowerStores> {
     OpFoldResult f = code.index(batch);
     code.onlyIf(code.less(firstRow, store.getRows()), [&] {
       // stmatrix: lanes 0–15 give the rows of the left 8 columns, lanes 16–31 those of the right 8.
-      Value into = code.name(code.add(code.add(buffer, code.mul(code.bitAnd(lane, 15), stagedPitch)),
-                                      code.mul(code.shr(lane, 4), 16)),
-                             "into");
+      Value into =
+          code.name(code.add(code.add(buffer, code.mul(code.bitAnd(lane, 15), stagedPitch)),
+                             code.mul(code.shr(lane, 4), 16)),
+                    "into");
       for (int64_t q = 0; q < distribution.n / stagedColumns; ++q) {
         ptx::SyncwarpOp::create(code.builder, loc);
         code.unroll(0, stagedColumns / 8, 2, [&](Value j) {

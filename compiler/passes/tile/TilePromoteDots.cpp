@@ -20,6 +20,14 @@ WaitOp waitFor(DotOp dot) {
   return {};
 }
 
+/// True when a dot that is not promoted sums in `acc` too.
+bool isSummedInPlace(Value acc) {
+  return llvm::any_of(acc.getUsers(), [](Operation *user) {
+    auto dot = dyn_cast<DotOp>(user);
+    return dot && !dot.getExact() && !dot.getRowScales() && !dot.getColumnScales();
+  });
+}
+
 struct PromoteDots : tile::impl::TilePromoteDotsBase<PromoteDots> {
   void runOnOperation() override {
     SmallVector<DotOp> dots;
@@ -56,12 +64,16 @@ struct PromoteDots : tile::impl::TilePromoteDotsBase<PromoteDots> {
     fresh.setFresh(true);
     fresh.setExact(false);
 
-    if (WaitOp wait = waitFor(dot)) {
+    WaitOp wait = waitFor(dot);
+    if (wait && !isSummedInPlace(acc)) {
       wait.getAccMutable().assign(temporary);
       wait.setPending(0);
       builder.setInsertionPointAfter(wait);
     } else {
-      builder.setInsertionPointAfter(dot);
+      // A wait of the accumulator's own stays: the promotion reads what other dots sum there.
+      if (wait)
+        wait.setPending(0);
+      builder.setInsertionPointAfter(wait ? wait.getOperation() : dot.getOperation());
       WaitOp::create(builder, dot.getLoc(), temporary, 0);
     }
     PromoteOp::create(builder, dot.getLoc(), acc, temporary, dot.getRowScales(),

@@ -1,4 +1,5 @@
-// Owns the decisions that set one property of an op: ring depth, raster, queue, store path, cache policy, when to draw.
+// Owns the decisions that set one property of an op: ring depth, raster, queue, store path, cache
+// policy, when to draw.
 #include "compiler/passes/tile/TilePasses.h"
 
 namespace moejit::tile {
@@ -45,9 +46,10 @@ struct StageStores : tile::impl::TileStageStoresBase<StageStores> {
     kernel.walk([&](StoreOp store) {
       std::optional<Distribution> distribution =
           distribute(store.getAcc().getType(), kernel.getWarpgroups());
-      // Staging moves 64 columns at a time.
-      if (!store.getView().getType().getElementType().isF32() && distribution &&
-          distribution->n % 64 == 0)
+      ViewType view = store.getView().getType();
+      // Staging moves 64 columns at a time, 8 of them a thread.
+      if (!view.getElementType().isF32() && distribution && distribution->n % 64 == 0 &&
+          view.getShape()[1] % 8 == 0)
         store.setStaged(true);
     });
   }
@@ -77,9 +79,13 @@ struct UseQueue : tile::impl::TileUseQueueBase<UseQueue> {
   void runOnOperation() override {
     KernelOp kernel = getOperation();
     SmallVector<SchedulerOp> schedulers(kernel.getBody().getOps<SchedulerOp>());
-    // One counter, one walk over it.
+    // One counter, one walk over it: a loop of all warps, or one of each role.
     if (schedulers.size() != 1 || schedulers.front().getOrder() == Order::Queue)
       return;
+    SmallPtrSet<Operation *, 2> walkers;
+    for (Operation *loop : schedulers.front().getResult().getUsers())
+      if (!walkers.insert(loop->getParentOp()).second)
+        return;
     Builder builder(&getContext());
     SmallVector<Attribute> names(kernel.getOperandNames().begin(), kernel.getOperandNames().end());
     names.push_back(builder.getStringAttr("workspace"));

@@ -23,8 +23,36 @@ struct SkipEmptyRows : tile::impl::TileSkipEmptyRowsBase<SkipEmptyRows> {
       skip(promote);
   }
 
+  /// True when all from `dot` to `promote` serves this batch alone, so that leaving it out leaves
+  /// out nothing else.
+  static bool isItsOwn(DotOp dot, PromoteOp promote) {
+    for (Operation *op = dot; op; op = op->getNextNode()) {
+      auto wait = dyn_cast<WaitOp>(op);
+      bool isOwn = op == dot || op == promote || (wait && wait.getAcc() == dot.getAcc()) ||
+                   isPure(op) || isa<ReadOp, LoadOp>(op);
+      bool isUsedAfter = llvm::any_of(op->getUsers(), [&](Operation *user) {
+        Operation *ancestor = dot->getBlock()->findAncestorOpInBlock(*user);
+        return !ancestor || promote->isBeforeInBlock(ancestor);
+      });
+      if (!isOwn || isUsedAfter)
+        return false;
+      if (op == promote)
+        return true;
+    }
+    return false;
+  }
+
+  /// True when no row past those the expert owns is ever looked at.
+  static bool storesOnlyRowsOf(Value acc, ForTilesOp tiles) {
+    return llvm::all_of(acc.getUsers(), [&](Operation *user) {
+      auto store = dyn_cast<StoreOp>(user);
+      return !store || store.getRows() == tiles.getTileRows();
+    });
+  }
+
   void skip(PromoteOp promote) {
-    // The dot of this batch, in the same block: everything from it to the promotion is the batch's own.
+    // The dot of this batch, in the same block: everything from it to the promotion is the batch's
+    // own.
     DotOp dot;
     for (Operation *op = promote->getPrevNode(); op && !dot; op = op->getPrevNode())
       if (auto candidate = dyn_cast<DotOp>(op);
@@ -32,6 +60,8 @@ struct SkipEmptyRows : tile::impl::TileSkipEmptyRowsBase<SkipEmptyRows> {
         dot = candidate;
     auto tiles = promote->getParentOfType<ForTilesOp>();
     if (!dot || !tiles || dot.getBatch() != promote.getBatch())
+      return;
+    if (!isItsOwn(dot, promote) || !storesOnlyRowsOf(promote.getInto(), tiles))
       return;
     std::optional<Distribution> distribution =
         distribute(promote.getInto().getType(), getOperation().getWarpgroups());
@@ -47,11 +77,11 @@ struct SkipEmptyRows : tile::impl::TileSkipEmptyRowsBase<SkipEmptyRows> {
     if (byRows) {
       Value share = arith::ConstantIntOp::create(builder, loc, distribution->rows, 32);
       Value warpgroup = WarpgroupOp::create(builder, loc, builder.getI32Type());
-      row = arith::AddIOp::create(builder, loc, arith::MulIOp::create(builder, loc, warpgroup, share),
-                                  row);
+      row = arith::AddIOp::create(builder, loc,
+                                  arith::MulIOp::create(builder, loc, warpgroup, share), row);
     }
-    Value isNeeded = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt,
-                                           tiles.getTileRows(), row);
+    Value isNeeded =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt, tiles.getTileRows(), row);
     auto branch = scf::IfOp::create(builder, loc, isNeeded, /*withElseRegion=*/false);
     Block *body = branch.thenBlock();
     body->getOperations().splice(body->begin(), dot->getBlock()->getOperations(),

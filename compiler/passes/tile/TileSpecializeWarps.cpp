@@ -15,14 +15,17 @@ using namespace moejit::tile;
 
 namespace {
 
+constexpr int64_t registersPerSm = 65536;
+
 /// Erases what has no effect any more: unused pure ops, loops and branches with nothing in them.
 void eraseDead(Operation *root) {
   root->walk<WalkOrder::PostOrder, ::mlir::ReverseIterator>([&](Operation *op) {
     if (op == root || op->hasTrait<OpTrait::IsTerminator>() || !op->use_empty())
       return;
-    bool isEmpty = isa<scf::ForOp, scf::IfOp>(op) && llvm::all_of(op->getRegions(), [](Region &region) {
-                     return region.empty() || region.front().without_terminator().empty();
-                   });
+    bool isEmpty =
+        isa<scf::ForOp, scf::IfOp>(op) && llvm::all_of(op->getRegions(), [](Region &region) {
+          return region.empty() || region.front().without_terminator().empty();
+        });
     if (isEmpty || isOpTriviallyDead(op))
       op->erase();
   });
@@ -40,15 +43,25 @@ struct SpecializeWarps : tile::impl::TileSpecializeWarpsBase<SpecializeWarps> {
     if (loops.size() != 1 || loops.front()->getNextNode())
       return;
     ForTilesOp consumer = loops.front();
-    bool hasLoads = false;
+    bool hasLoads = false, hasSyncs = false;
     consumer.walk([&](OnceOp) { hasLoads = true; });
-    if (!hasLoads)
+    consumer.walk([&](SyncOp) { hasSyncs = true; });
+    // The producer is one thread: it cannot meet the others inside the loop.
+    if (!hasLoads || hasSyncs)
       return;
+    // setmaxnreg waits for registers, forever where there are none left (PTX ISA, setmaxnreg).
+    int64_t registers = 128 * (producerRegisters + consumerRegisters * kernel.getWarpgroups());
+    if (registers > registersPerSm) {
+      kernel.emitOpError("gives its roles ")
+          << registers << " registers, an SM has " << registersPerSm
+          << "; give each consumer at most "
+          << (registersPerSm / 128 - producerRegisters) / kernel.getWarpgroups() / 8 * 8;
+      return signalPassFailure();
+    }
 
     OpBuilder builder(consumer);
     auto makeRole = [&](RoleKind kind, int64_t registers) {
-      auto role = RoleOp::create(builder, consumer.getLoc(),
-                                 kind, registers);
+      auto role = RoleOp::create(builder, consumer.getLoc(), kind, registers);
       role.getBody().emplaceBlock();
       return role;
     };

@@ -25,9 +25,24 @@ bool canCopyInBulk(LoadOp load) {
   case FieldLayout::Kind::Vector:
     return load.getBulk();
   case FieldLayout::Kind::Scalars:
-    return ShapedType::isStaticShape(load.getView().getType().getShape());
+    return ShapedType::isStaticShape(load.getView().getType().getShape()) &&
+           !load.getView().getType().hasLaunchStride();
   }
   return false;
+}
+
+/// Moves what `value` is computed from above `point`. Fails where that has effects.
+LogicalResult computeBefore(Value value, Operation *point) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getBlock() != point->getBlock() || op->isBeforeInBlock(point))
+    return success();
+  if (!isPure(op) || op->getNumRegions() != 0)
+    return failure();
+  for (Value operand : op->getOperands())
+    if (failed(computeBefore(operand, point)))
+      return failure();
+  op->moveBefore(point);
+  return success();
 }
 
 struct StageLoads : tile::impl::TileStageLoadsBase<StageLoads> {
@@ -53,7 +68,8 @@ struct StageLoads : tile::impl::TileStageLoadsBase<StageLoads> {
         if (!load)
           continue;
         if (load->getBlock() != &block)
-          return load.emitOpError("feeds a dot of another block; load operands where they are used");
+          return load.emitOpError(
+              "feeds a dot of another block; load operands where they are used");
         if (!canCopyInBulk(load))
           return load.emitOpError("cannot be copied in bulk: ")
                  << load.getResult().getType()
@@ -61,9 +77,22 @@ struct StageLoads : tile::impl::TileStageLoadsBase<StageLoads> {
         loads.insert(load);
       }
     }
+    auto isUsedBefore = [&](LoadOp load) {
+      return llvm::any_of(load.getResult().getUsers(), [&](Operation *user) {
+        return block.findAncestorOpInBlock(*user)->isBeforeInBlock(firstUse);
+      });
+    };
     for (LoadOp load : block.getOps<LoadOp>())
-      if (canCopyInBulk(load))
+      if (canCopyInBulk(load) && !isUsedBefore(load))
         loads.insert(load);
+    for (Operation *load : loads) {
+      if (isUsedBefore(cast<LoadOp>(load)))
+        return load->emitOpError("is used before the first dot of its block");
+      for (Value coordinate : cast<LoadOp>(load).getCoordinates())
+        if (failed(computeBefore(coordinate, firstUse)))
+          return load->emitOpError(
+              "has coordinates that cannot be computed before the first dot of its block");
+    }
 
     auto kernel = getOperation();
     Location loc = firstUse->getLoc();
@@ -75,7 +104,6 @@ struct StageLoads : tile::impl::TileStageLoadsBase<StageLoads> {
     auto ring = RingOp::create(builder, loc, RingType::get(&getContext()), 1,
                                builder.getArrayAttr(fields), nullptr, nullptr, nullptr, nullptr);
 
-    // Coordinates may be computed between the loads: everything pure before the first use moves up.
     builder.setInsertionPoint(firstUse);
     auto once = OnceOp::create(builder, loc);
     builder.createBlock(&once.getBody());
@@ -93,11 +121,7 @@ struct StageLoads : tile::impl::TileStageLoadsBase<StageLoads> {
       auto load = cast<LoadOp>(op);
       Value field = FieldOp::create(builder, load.getLoc(), load.getResult().getType(), full, index,
                                     load.getView(), load.getCoordinates());
-      for (OpOperand &use : llvm::make_early_inc_range(load.getResult().getUses()))
-        if (once->isBeforeInBlock(block.findAncestorOpInBlock(*use.getOwner())))
-          use.set(field);
-      if (!load.getResult().use_empty())
-        return load.emitOpError("is used before the first dot of its block");
+      load.getResult().replaceAllUsesWith(field);
       load.erase();
     }
 

@@ -1,0 +1,279 @@
+// What the dialect refuses, each with what was found and what fits.
+// RUN: moejit-opt %s -split-input-file -verify-diagnostics
+
+// expected-error@+1 {{'tile.kernel' op takes 1 to 7 warpgroups, got 8}}
+tile.kernel @warpgroups() warpgroups 8 {
+}
+
+// -----
+
+// expected-error@+1 {{'tile.kernel' op names 0 operands, its body has 1 arguments}}
+"tile.kernel"() <{sym_name = "names", operand_names = [], warpgroups = 1 : i64}> ({
+^bb0(%x: !tile.view<4xf32>):
+}) : () -> ()
+
+// -----
+
+tile.kernel @tiles() warpgroups 1 {
+  // expected-error@+1 {{'tile.scheduler' op tile, columns and raster must be positive}}
+  %q = tile.scheduler tile [64, 0] columns 128 experts 1 order static raster 1
+}
+
+// -----
+
+tile.kernel @offsets("offsets" %o: !tile.view<4xi32>) warpgroups 1 {
+  // expected-error@+1 {{'tile.scheduler' op of 4 experts reads 5 offsets, got '!tile.view<4xi32>'}}
+  %q = tile.scheduler grouped(%o) tile [64, 128] columns 128 experts 4 order static raster 1 : !tile.view<4xi32>
+}
+
+// -----
+
+tile.kernel @experts() warpgroups 1 {
+  // expected-error@+1 {{has one expert, got 4}}
+  %q = tile.scheduler tile [64, 128] columns 128 experts 4 order static raster 1
+}
+
+// -----
+
+tile.kernel @queue() warpgroups 1 {
+  // expected-error@+1 {{'tile.scheduler' op takes a counter exactly when its order is queue}}
+  %q = tile.scheduler tile [64, 128] columns 128 experts 1 order queue raster 1
+}
+
+// -----
+
+tile.kernel @names() warpgroups 1 {
+  %q = tile.scheduler tile [64, 128] columns 128 experts 1 order static raster 1
+  // expected-error@+1 {{expected expert, row, column, rows and live, got 3 names}}
+  tile.for_tiles %q -> %e, %m, %n {
+  }
+}
+
+// -----
+
+tile.kernel @twice() warpgroups 1 {
+  %q = tile.scheduler tile [64, 128] columns 128 experts 1 order static raster 1
+  // expected-error@+1 {{'tile.for_tiles' op draws its next tile more than once}}
+  tile.for_tiles %q -> %e, %m, %n, %rows, %live {
+    tile.next_tile
+    tile.next_tile
+  }
+}
+
+// -----
+
+tile.kernel @nextTile() warpgroups 1 {
+  // expected-error@+1 {{'tile.next_tile' op expects parent op 'tile.for_tiles'}}
+  tile.next_tile
+}
+
+// -----
+
+tile.kernel @role() warpgroups 1 {
+  tile.once {
+    // expected-error@+1 {{'tile.role' op expects parent op 'tile.kernel'}}
+    tile.role producer registers 40 {
+    }
+  }
+}
+
+// -----
+
+tile.kernel @coordinates("x" %x: !tile.view<?x128xf8E4M3FN>) warpgroups 1 {
+  %c = arith.constant 0 : i32
+  // expected-error@+1 {{'tile.load' op wants one coordinate and one block extent for each of the view's 2 dimensions, got 1 and 2}}
+  %a = tile.load %x[%c] : !tile.view<?x128xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+}
+
+// -----
+
+tile.kernel @element("x" %x: !tile.view<?x128xf8E4M3FN>) warpgroups 1 {
+  %c = arith.constant 0 : i32
+  // expected-error@+1 {{'tile.load' op loads 'f32' from a view of 'f8E4M3FN'}}
+  %a = tile.load %x[%c, %c] : !tile.view<?x128xf8E4M3FN> -> !tile.block<64x128xf32>
+}
+
+// -----
+
+tile.kernel @stages() warpgroups 1 {
+  // expected-error@+1 {{'tile.ring' op has at least one stage, got 0}}
+  %ring = tile.ring stages 0 [!tile.block<64x128xf8E4M3FN>]
+}
+
+// -----
+
+tile.kernel @rowOf64() warpgroups 1 {
+  // expected-error@+1 {{'tile.ring' op cannot hold a field !tile.block<64x64xf8E4M3FN>; it takes f8 rows of 128 elements, or a few f32 scales}}
+  %ring = tile.ring stages 1 [!tile.block<64x64xf8E4M3FN>]
+}
+
+// -----
+
+tile.kernel @tall() warpgroups 1 {
+  // expected-error@+1 {{'tile.ring' op cannot hold a field !tile.block<264x128xf8E4M3FN>}}
+  %ring = tile.ring stages 1 [!tile.block<264x128xf8E4M3FN>]
+}
+
+// -----
+
+tile.kernel @copyCoordinates("x" %x: !tile.view<?x128xf8E4M3FN>) warpgroups 1 {
+  %c = arith.constant 0 : i32
+  %ring = tile.ring stages 1 [!tile.block<64x128xf8E4M3FN>]
+  %s = tile.acquire %ring
+  // expected-error@+1 {{'tile.copy' op wants 2 coordinates, got 1}}
+  tile.copy %x[%c] -> %s[0] : !tile.view<?x128xf8E4M3FN>
+}
+
+// -----
+
+tile.kernel @accumulator() warpgroups 2 {
+  // expected-error@+1 {{'tile.acc' op cannot divide '!tile.acc<96x128>' over 2 warpgroups}}
+  %acc = tile.acc : !tile.acc<96x128>
+}
+
+// -----
+
+tile.kernel @split() warpgroups 1 {
+  // expected-error@+1 {{expected 'rows' or 'columns', got 'diagonals'}}
+  %acc = tile.acc : !tile.acc<64x128, diagonals, n = 64>
+}
+
+// -----
+
+tile.kernel @extents() warpgroups 1 {
+  // expected-error@+1 {{an accumulator has two extents, got 3}}
+  %acc = tile.acc : !tile.acc<64x128x2>
+}
+
+// -----
+
+tile.kernel @inner("x" %x: !tile.view<?x128xf8E4M3FN>, "w" %w: !tile.view<128x64xf8E4M3FN>) warpgroups 1 {
+  %c = arith.constant 0 : i32
+  %acc = tile.acc : !tile.acc<64x128>
+  %a = tile.load %x[%c, %c] : !tile.view<?x128xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+  %b = tile.load %w[%c, %c] : !tile.view<128x64xf8E4M3FN> -> !tile.block<128x64xf8E4M3FN>
+  // expected-error@+1 {{'tile.dot' op multiplies [m, k] by [n, k], got '!tile.block<64x128xf8E4M3FN>' and '!tile.block<128x64xf8E4M3FN>'}}
+  tile.dot %acc, %a, %b : !tile.acc<64x128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x64xf8E4M3FN>
+}
+
+// -----
+
+tile.kernel @shape("x" %x: !tile.view<?x128xf8E4M3FN>, "w" %w: !tile.view<128x128xf8E4M3FN>) warpgroups 1 {
+  %c = arith.constant 0 : i32
+  %acc = tile.acc : !tile.acc<64x256>
+  %a = tile.load %x[%c, %c] : !tile.view<?x128xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+  %b = tile.load %w[%c, %c] : !tile.view<128x128xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+  // expected-error@+1 {{'tile.dot' op gives 64x128 into '!tile.acc<64x256>'}}
+  tile.dot %acc, %a, %b : !tile.acc<64x256>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+}
+
+// -----
+
+tile.kernel @instructionK("x" %x: !tile.view<?x48xf8E4M3FN>, "w" %w: !tile.view<128x48xf8E4M3FN>) warpgroups 1 {
+  %c = arith.constant 0 : i32
+  %acc = tile.acc : !tile.acc<64x128>
+  %a = tile.load %x[%c, %c] : !tile.view<?x48xf8E4M3FN> -> !tile.block<64x48xf8E4M3FN>
+  %b = tile.load %w[%c, %c] : !tile.view<128x48xf8E4M3FN> -> !tile.block<128x48xf8E4M3FN>
+  // expected-error@+1 {{'tile.dot' op has a K of 48, not a multiple of 32}}
+  tile.dot %acc, %a, %b : !tile.acc<64x128>, !tile.block<64x48xf8E4M3FN>, !tile.block<128x48xf8E4M3FN>
+}
+
+// -----
+
+tile.kernel @noBatch("x" %x: !tile.view<?x128xf8E4M3FN>, "w" %w: !tile.view<128x128xf8E4M3FN>) warpgroups 1 {
+  %c = arith.constant 0 : i32
+  %t = tile.acc : !tile.fragment<n = 128>
+  %a = tile.load %x[%c, %c] : !tile.view<?x128xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+  %b = tile.load %w[%c, %c] : !tile.view<128x128xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+  // expected-error@+1 {{'tile.dot' op names a batch exactly when its accumulator is a fragment}}
+  tile.dot %t, %a, %b : !tile.fragment<n = 128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+}
+
+// -----
+
+tile.kernel @batch("x" %x: !tile.view<?x128xf8E4M3FN>, "w" %w: !tile.view<128x128xf8E4M3FN>) warpgroups 1 {
+  %c = arith.constant 0 : i32
+  %t = tile.acc : !tile.fragment<n = 128>
+  %a = tile.load %x[%c, %c] : !tile.view<?x128xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+  %b = tile.load %w[%c, %c] : !tile.view<128x128xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+  // expected-error@+1 {{'tile.dot' op batch 1 of an accumulator with 1 fragments}}
+  tile.dot %t, %a, %b batch 1 of !tile.acc<64x128> : !tile.fragment<n = 128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+}
+
+// -----
+
+tile.kernel @fragment() warpgroups 1 {
+  %acc = tile.acc : !tile.acc<64x128>
+  %t = tile.acc : !tile.fragment<n = 64>
+  // expected-error@+1 {{'tile.promote' op fragment has 64 columns, those of '!tile.acc<64x128>' have 128}}
+  tile.promote %acc, %t batch 0 : !tile.acc<64x128>, !tile.fragment<n = 64>
+}
+
+// -----
+
+tile.kernel @both("x_scales" %xs: !tile.view<?xf32>) warpgroups 1 {
+  %c = arith.constant 0 : i32
+  %f = ptx.constant_f32 1.0
+  %acc = tile.acc : !tile.acc<64x128>
+  %t = tile.acc : !tile.fragment<n = 128>
+  %s = tile.load %xs[%c] : !tile.view<?xf32> -> !tile.block<64xf32>
+  // expected-error@+1 {{'tile.promote' op takes the scales of one side as a block or as values, not both}}
+  tile.promote %acc, %t rows %s per 1 : !tile.block<64xf32> row_values(%f, %f : f32, f32) batch 0 : !tile.acc<64x128>, !tile.fragment<n = 128>
+}
+
+// -----
+
+tile.kernel @oneRowValue() warpgroups 1 {
+  %f = ptx.constant_f32 1.0
+  %acc = tile.acc : !tile.acc<64x128>
+  %t = tile.acc : !tile.fragment<n = 128>
+  // expected-error@+1 {{'tile.promote' op takes two row values, got 1}}
+  tile.promote %acc, %t row_values(%f : f32) batch 0 : !tile.acc<64x128>, !tile.fragment<n = 128>
+}
+
+// -----
+
+tile.kernel @twoColumnValues() warpgroups 1 {
+  %f = ptx.constant_f32 1.0
+  %acc = tile.acc : !tile.acc<64x128>
+  %t = tile.acc : !tile.fragment<n = 128>
+  // expected-error@+1 {{'tile.promote' op takes one column value, got 2}}
+  tile.promote %acc, %t column_values(%f, %f : f32, f32) batch 0 : !tile.acc<64x128>, !tile.fragment<n = 128>
+}
+
+// -----
+
+tile.kernel @valuesOfAll() warpgroups 1 {
+  %f = ptx.constant_f32 1.0
+  %acc = tile.acc : !tile.acc<64x128>
+  %t = tile.acc : !tile.acc<64x128>
+  // expected-error@+1 {{'tile.promote' op takes scale values for one batch only}}
+  tile.promote %acc, %t column_values(%f : f32) : !tile.acc<64x128>, !tile.acc<64x128>
+}
+
+// -----
+
+tile.kernel @read("x_scales" %xs: !tile.view<?xf32>) warpgroups 1 {
+  %c = arith.constant 0 : i32
+  %s = tile.load %xs[%c] : !tile.view<?xf32> -> !tile.block<64xf32>
+  // expected-error@+1 {{'tile.read' op gives 2 values a thread, got 1}}
+  %v = tile.read %s rows per 1 batch 0 of !tile.acc<64x128> : !tile.block<64xf32> -> f32
+}
+
+// -----
+
+tile.kernel @storeType("y" %y: !tile.view<?x128xi32>) warpgroups 1 {
+  %c = arith.constant 0 : i32
+  %acc = tile.acc : !tile.acc<64x128>
+  // expected-error@+1 {{'tile.store' op writes a matrix of bf16, f16 or f32, got '!tile.view<?x128xi32>'}}
+  tile.store %acc -> %y[%c, %c] rows %c : !tile.acc<64x128>, !tile.view<?x128xi32>
+}
+
+// -----
+
+tile.kernel @storeStaged("y" %y: !tile.view<?x128xf32>) warpgroups 1 {
+  %c = arith.constant 0 : i32
+  %acc = tile.acc : !tile.acc<64x128>
+  // expected-error@+1 {{'tile.store' op stages 16-bit results only; store f32 directly}}
+  tile.store %acc -> %y[%c, %c] rows %c staged : !tile.acc<64x128>, !tile.view<?x128xf32>
+}

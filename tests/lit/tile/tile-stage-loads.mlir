@@ -1,0 +1,189 @@
+// What dots read gets a ring of one slot; what bulk copies cannot bring stays a load.
+// RUN: moejit-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-stage-loads))' -split-input-file -verify-diagnostics | FileCheck %s
+
+// A plain dense GEMM: one thread fills the slot, everyone awaits it, the dot reads its fields, the last op of the step releases it.
+// CHECK-LABEL: tile.kernel @dense
+// CHECK-SAME: ("x" %[[X:.*]]: !tile.view<?x512xf8E4M3FN>, "w" %[[W:.*]]: !tile.view<256x512xf8E4M3FN>
+tile.kernel @dense("x" %x: !tile.view<?x512xf8E4M3FN>, "w" %w: !tile.view<256x512xf8E4M3FN>, "y" %y: !tile.view<?x256xf32>) warpgroups 2 {
+  // CHECK: %[[RING:.*]] = tile.ring stages 1 [!tile.block<128x128xf8E4M3FN>, !tile.block<256x128xf8E4M3FN>]
+  // CHECK: tile.for_tiles %{{.*}} -> %{{.*}}, %[[M:.*]], %[[N:.*]], %{{.*}}, %{{.*}} {
+  %q = tile.scheduler tile [128, 256] columns 256 experts 1 order static raster 1
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %c128 = arith.constant 128 : i32
+  tile.for_tiles %q -> %e, %m, %n, %rows, %live {
+    %acc = tile.acc : !tile.acc<128x256>
+    tile.fill %acc : !tile.acc<128x256>
+    scf.for %step = %c0 to %c4 step %c1 : i32 {
+      // CHECK: %[[K:.*]] = arith.muli
+      %k = arith.muli %step, %c128 : i32
+      %a = tile.load %x[%m, %k] : !tile.view<?x512xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+      %b = tile.load %w[%n, %k] : !tile.view<256x512xf8E4M3FN> -> !tile.block<256x128xf8E4M3FN>
+      // CHECK-NOT: tile.load
+      // CHECK: tile.once {
+      // CHECK-NEXT: %[[S:.*]] = tile.acquire %[[RING]]
+      // CHECK-NEXT: tile.copy %[[X]][%[[M]], %[[K]]] -> %[[S]][0] : <?x512xf8E4M3FN>
+      // CHECK-NEXT: tile.copy %[[W]][%[[N]], %[[K]]] -> %[[S]][1] : <256x512xf8E4M3FN>
+      // CHECK-NEXT: tile.publish %[[S]]
+      // CHECK-NEXT: }
+      // CHECK-NEXT: %[[F:.*]] = tile.await %[[RING]]
+      // CHECK-NEXT: %[[A:.*]] = tile.field %[[F]][0] = %[[X]][%[[M]], %[[K]]]
+      // CHECK-NEXT: %[[B:.*]] = tile.field %[[F]][1] = %[[W]][%[[N]], %[[K]]]
+      // CHECK-NEXT: tile.dot %{{.*}}, %[[A]], %[[B]] :
+      // CHECK-NEXT: tile.wait
+      // CHECK-NEXT: tile.release %[[F]]
+      // CHECK-NEXT: }
+      tile.dot %acc, %a, %b : !tile.acc<128x256>, !tile.block<128x128xf8E4M3FN>, !tile.block<256x128xf8E4M3FN>
+      tile.wait %acc : !tile.acc<128x256>
+    }
+    // CHECK: tile.store
+    tile.store %acc -> %y[%m, %n] rows %rows : !tile.acc<128x256>, !tile.view<?x256xf32>
+  }
+}
+
+// -----
+
+// Scales of a step ride along when a bulk copy can bring them: rows 16 bytes apart, or single ones of a packed view.
+// CHECK-LABEL: tile.kernel @bulkScales
+tile.kernel @bulkScales("x" %x: !tile.view<?x128xf8E4M3FN>, "x_scales" %xs: !tile.view<1x?xf32>, "w" %w: !tile.view<256x128xf8E4M3FN>,
+                        "w_scales" %ws: !tile.view<2x1xf32>) warpgroups 1 {
+  // CHECK: tile.ring stages 1 [!tile.block<64x128xf8E4M3FN>, !tile.block<256x128xf8E4M3FN>, !tile.block<1x64xf32>, !tile.block<2x1xf32>]
+  %c0 = arith.constant 0 : i32
+  %acc = tile.acc : !tile.acc<64x256>
+  %t = tile.acc : !tile.acc<64x256>
+  %a = tile.load %x[%c0, %c0] : !tile.view<?x128xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+  %b = tile.load %w[%c0, %c0] : !tile.view<256x128xf8E4M3FN> -> !tile.block<256x128xf8E4M3FN>
+  %sa = tile.load %xs[%c0, %c0] bulk : !tile.view<1x?xf32> -> !tile.block<1x64xf32>
+  %sb = tile.load %ws[%c0, %c0] : !tile.view<2x1xf32> -> !tile.block<2x1xf32>
+  // CHECK: %[[SA:.*]] = tile.field %{{.*}}[2] =
+  // CHECK: %[[SB:.*]] = tile.field %{{.*}}[3] =
+  tile.dot %t, %a, %b fresh : !tile.acc<64x256>, !tile.block<64x128xf8E4M3FN>, !tile.block<256x128xf8E4M3FN>
+  tile.wait %t : !tile.acc<64x256>
+  // CHECK: tile.promote %{{.*}}, %{{.*}} rows %[[SA]] per 1 : !tile.block<1x64xf32> columns %[[SB]] per 128
+  tile.promote %acc, %t rows %sa per 1 : !tile.block<1x64xf32> columns %sb per 128 : !tile.block<2x1xf32> : !tile.acc<64x256>, !tile.acc<64x256>
+  // CHECK-NEXT: tile.release
+}
+
+// -----
+
+// Scales that promise no alignment, and columns of a tall matrix, are read where they are used.
+// CHECK-LABEL: tile.kernel @otherScales
+tile.kernel @otherScales("x" %x: !tile.view<?x128xf8E4M3FN>, "x_scales" %xs: !tile.view<1x?xf32>, "w" %w: !tile.view<128x128xf8E4M3FN>,
+                         "w_scales" %ws: !tile.view<128xf32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %acc = tile.acc : !tile.acc<64x128>
+  %t = tile.acc : !tile.acc<64x128>
+  %a = tile.load %x[%c0, %c0] : !tile.view<?x128xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+  %b = tile.load %w[%c0, %c0] : !tile.view<128x128xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+  // CHECK: %[[SA:.*]] = tile.load %{{.*}} : <1x?xf32> -> <1x64xf32>
+  %sa = tile.load %xs[%c0, %c0] : !tile.view<1x?xf32> -> !tile.block<1x64xf32>
+  // CHECK: %[[SB:.*]] = tile.load %{{.*}} : <128xf32> -> <128xf32>
+  %sb = tile.load %ws[%c0] : !tile.view<128xf32> -> !tile.block<128xf32>
+  tile.dot %t, %a, %b fresh : !tile.acc<64x128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+  tile.wait %t : !tile.acc<64x128>
+  // CHECK: tile.ring stages 1 [!tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>]
+  // CHECK: tile.promote %{{.*}}, %{{.*}} rows %[[SA]] per 1 : !tile.block<1x64xf32> columns %[[SB]] per 1
+  tile.promote %acc, %t rows %sa per 1 : !tile.block<1x64xf32> columns %sb per 1 : !tile.block<128xf32> : !tile.acc<64x128>, !tile.acc<64x128>
+}
+
+// -----
+
+// Two dots in one step share a slot, and the coordinates of the second one's operands move up with its copies.
+// CHECK-LABEL: tile.kernel @twoDots
+tile.kernel @twoDots("x" %x: !tile.view<?x256xf8E4M3FN>, "w" %w: !tile.view<128x256xf8E4M3FN>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %c128 = arith.constant 128 : i32
+  %acc = tile.acc : !tile.acc<64x128>
+  tile.fill %acc : !tile.acc<64x128>
+  // CHECK: %[[K:.*]] = arith.addi
+  // CHECK: tile.ring stages 1 [!tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>]
+  // CHECK: tile.once
+  // CHECK: tile.copy %{{.*}}[%{{.*}}, %[[K]]] -> %{{.*}}[2]
+  %a0 = tile.load %x[%c0, %c0] : !tile.view<?x256xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+  %b0 = tile.load %w[%c0, %c0] : !tile.view<128x256xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+  // CHECK: tile.dot
+  tile.dot %acc, %a0, %b0 : !tile.acc<64x128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+  %k = arith.addi %c0, %c128 : i32
+  %a1 = tile.load %x[%c0, %k] : !tile.view<?x256xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+  %b1 = tile.load %w[%c0, %k] : !tile.view<128x256xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+  // CHECK-NEXT: tile.dot
+  tile.dot %acc, %a1, %b1 : !tile.acc<64x128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+  // CHECK-NEXT: tile.wait
+  tile.wait %acc : !tile.acc<64x128>
+  // CHECK-NEXT: tile.release
+}
+
+// -----
+
+// Scales that are needed before the first dot of their block cannot wait for the slot: they stay.
+// CHECK-LABEL: tile.kernel @early
+tile.kernel @early("x" %x: !tile.view<?x128xf8E4M3FN>, "w" %w: !tile.view<128x128xf8E4M3FN>, "w_scales" %ws: !tile.view<1xf32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %acc = tile.acc : !tile.acc<64x128>
+  tile.fill %acc : !tile.acc<64x128>
+  // CHECK: %[[S:.*]] = tile.load %{{.*}} : <1xf32> -> <1xf32>
+  %s = tile.load %ws[%c0] : !tile.view<1xf32> -> !tile.block<1xf32>
+  // CHECK: tile.scale %{{.*}} columns %[[S]]
+  tile.scale %acc columns %s per 128 : !tile.block<1xf32> : !tile.acc<64x128>
+  %a = tile.load %x[%c0, %c0] : !tile.view<?x128xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+  %b = tile.load %w[%c0, %c0] : !tile.view<128x128xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+  // CHECK: tile.ring stages 1 [!tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>]
+  tile.dot %acc, %a, %b : !tile.acc<64x128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+}
+
+// -----
+
+// A kernel without dots needs no ring.
+// CHECK-LABEL: tile.kernel @noDot
+tile.kernel @noDot("y" %y: !tile.view<?x128xf32>) warpgroups 1 {
+  // CHECK-NOT: tile.ring
+  %q = tile.scheduler tile [64, 128] columns 128 experts 1 order static raster 1
+  tile.for_tiles %q -> %e, %m, %n, %rows, %live {
+    %acc = tile.acc : !tile.acc<64x128>
+    tile.fill %acc : !tile.acc<64x128>
+    tile.store %acc -> %y[%m, %n] rows %rows : !tile.acc<64x128>, !tile.view<?x128xf32>
+  }
+}
+
+// -----
+
+// An operand that is loaded once for many steps has no slot to live in.
+tile.kernel @otherBlock("x" %x: !tile.view<?x512xf8E4M3FN>, "w" %w: !tile.view<128x512xf8E4M3FN>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %acc = tile.acc : !tile.acc<64x128>
+  // expected-error@+1 {{'tile.load' op feeds a dot of another block; load operands where they are used}}
+  %a = tile.load %x[%c0, %c0] : !tile.view<?x512xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+  scf.for %k = %c0 to %c1 step %c1 : i32 {
+    %b = tile.load %w[%c0, %k] : !tile.view<128x512xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+    tile.dot %acc, %a, %b : !tile.acc<64x128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+  }
+}
+
+// -----
+
+// Rows of 64 bytes fit no swizzle span of 128.
+tile.kernel @narrow("x" %x: !tile.view<?x64xf8E4M3FN>, "w" %w: !tile.view<128x64xf8E4M3FN>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %acc = tile.acc : !tile.acc<64x128>
+  // expected-error@+1 {{'tile.load' op cannot be copied in bulk: '!tile.block<64x64xf8E4M3FN>' is not f8 in rows of 128 elements, at most 256 of them}}
+  %a = tile.load %x[%c0, %c0] : !tile.view<?x64xf8E4M3FN> -> !tile.block<64x64xf8E4M3FN>
+  %b = tile.load %w[%c0, %c0] : !tile.view<128x64xf8E4M3FN> -> !tile.block<128x64xf8E4M3FN>
+  tile.dot %acc, %a, %b : !tile.acc<64x128>, !tile.block<64x64xf8E4M3FN>, !tile.block<128x64xf8E4M3FN>
+}
+
+// -----
+
+// A coordinate with effects cannot move up to where the slot is filled.
+tile.kernel @impure("x" %x: !tile.view<?x256xf8E4M3FN>, "w" %w: !tile.view<128x256xf8E4M3FN>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %acc = tile.acc : !tile.acc<64x128>
+  %a0 = tile.load %x[%c0, %c0] : !tile.view<?x256xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+  %b0 = tile.load %w[%c0, %c0] : !tile.view<128x256xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+  tile.dot %acc, %a0, %b0 : !tile.acc<64x128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+  %k = ptx.ld_shared_i32 %c0
+  // expected-error@+1 {{'tile.load' op has coordinates that cannot be computed before the first dot of its block}}
+  %a1 = tile.load %x[%c0, %k] : !tile.view<?x256xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+  tile.dot %acc, %a1, %b0 : !tile.acc<64x128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+}
