@@ -154,13 +154,14 @@ Result<Artifact> compile(const Spec &spec, const Target &target, const KernelPla
   artifact.minDriver = static_cast<uint32_t>(nvrtc->versionMajor()) * 1000;
   show(options, "ptx", artifact.ptx);
   show(options, "cubin", artifact.cubin);
-  std::string resources = fmt::format(
-      "registers      {}\nspilled bytes  {} stored, {} loaded\nstack bytes    {}\nshared memory  {} bytes\n"
-      "threads        {}\ncubin          {} bytes\n",
-      artifact.resources.registers, artifact.resources.spillStoreBytes,
-      artifact.resources.spillLoadBytes, artifact.resources.stackBytes,
-      artifact.launch.sharedBytes + artifact.resources.staticSharedBytes, artifact.launch.threads,
-      artifact.cubin.size());
+  std::string resources =
+      fmt::format("registers      {}\nspilled bytes  {} stored, {} loaded\nstack bytes    "
+                  "{}\nshared memory  {} bytes\n"
+                  "threads        {}\ncubin          {} bytes\n",
+                  artifact.resources.registers, artifact.resources.spillStoreBytes,
+                  artifact.resources.spillLoadBytes, artifact.resources.stackBytes,
+                  artifact.launch.sharedBytes + artifact.resources.staticSharedBytes,
+                  artifact.launch.threads, artifact.cubin.size());
   for (const std::string &warning : output->warnings)
     resources += "warning        " + warning + "\n";
   show(options, "resources", resources);

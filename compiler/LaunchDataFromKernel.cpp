@@ -19,6 +19,7 @@ std::optional<Operand> operandFrom(StringRef name) {
       .Case("w", Operand::W)
       .Case("w_scales", Operand::WScales)
       .Case("offsets", Operand::Offsets)
+      .Case("counts", Operand::Counts)
       .Case("y", Operand::Y)
       .Case("workspace", Operand::Workspace)
       .Default(std::nullopt);

@@ -7,8 +7,8 @@
 
 namespace moejit {
 
-/// The launch data of `kernel`, from its attributes tile.parameters, tile.tensor_maps and tile.grid.
-/// Errors: Internal naming what is missing or unknown.
+/// The launch data of `kernel`, from its attributes tile.parameters, tile.tensor_maps and
+/// tile.grid. Errors: Internal naming what is missing or unknown.
 Result<LaunchData> launchDataFromKernel(ptx::KernelOp kernel);
 
 } // namespace moejit

@@ -22,7 +22,24 @@ struct LoweredLayout {
   std::vector<Granule> granule;
 };
 
-const std::vector<LoweredLayout> &activationLayouts() {
+const std::vector<LoweredLayout> &activationLayouts(bool isMasked) {
+  static const std::vector<LoweredLayout> buffers = {
+      {"static per tensor",
+       ScaleSource::Static,
+       {Granule::whole(), Granule::whole(), Granule::whole()}},
+      {"static per expert",
+       ScaleSource::Static,
+       {Granule::of(1), Granule::whole(), Granule::whole()}},
+      {"dynamic per tensor",
+       ScaleSource::Dynamic,
+       {Granule::whole(), Granule::whole(), Granule::whole()}},
+      {"dynamic per token",
+       ScaleSource::Dynamic,
+       {Granule::of(1), Granule::of(1), Granule::whole()}},
+      {"dynamic 1x128 groups",
+       ScaleSource::Dynamic,
+       {Granule::of(1), Granule::of(1), Granule::of(128)}},
+  };
   static const std::vector<LoweredLayout> table = {
       {"static per tensor", ScaleSource::Static, {Granule::whole(), Granule::whole()}},
       {"static per expert", ScaleSource::Static, {Granule::expert(), Granule::whole()}},
@@ -30,7 +47,7 @@ const std::vector<LoweredLayout> &activationLayouts() {
       {"dynamic per token", ScaleSource::Dynamic, {Granule::of(1), Granule::whole()}},
       {"dynamic 1x128 groups", ScaleSource::Dynamic, {Granule::of(1), Granule::of(128)}},
   };
-  return table;
+  return isMasked ? buffers : table;
 }
 
 const std::vector<LoweredLayout> &weightLayouts(bool isEager) {
@@ -69,7 +86,7 @@ void checkLayout(const std::vector<LoweredLayout> &lowered, RuleSubject subject,
 } // namespace
 
 void supportedDispatch(const Spec &spec, const Target &, Report &report) {
-  if (spec.dispatch == Dispatch::Grouped || spec.dispatch == Dispatch::Eager)
+  if (spec.dispatch != Dispatch::Batched)
     return;
   report.add(
       RuleSubject::Gemm,
@@ -101,8 +118,8 @@ void supportedScaleType(const Spec &spec, const Target &, Report &report) {
 }
 
 void supportedActivationScales(const Spec &spec, const Target &, Report &report) {
-  if (spec.dispatch != Dispatch::Masked)
-    checkLayout(activationLayouts(), RuleSubject::X, "activation", spec.xScales, report);
+  checkLayout(activationLayouts(spec.dispatch == Dispatch::Masked), RuleSubject::X, "activation",
+              spec.xScales, report);
 }
 
 void supportedWeightScales(const Spec &spec, const Target &, Report &report) {

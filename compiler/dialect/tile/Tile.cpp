@@ -56,9 +56,23 @@ void printShaped(AsmPrinter &printer, ArrayRef<int64_t> shape, Type elementType)
 
 } // namespace
 
-Type ViewType::parse(AsmParser &parser) { return parseShaped<ViewType>(parser); }
+Type ViewType::parse(AsmParser &parser) {
+  SmallVector<int64_t> shape;
+  Type elementType;
+  if (parser.parseLess() || parser.parseDimensionList(shape) || parser.parseType(elementType))
+    return {};
+  bool isStrided = succeeded(parser.parseOptionalComma());
+  if (isStrided && parser.parseKeyword("strided"))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  return ViewType::get(parser.getContext(), shape, elementType, isStrided);
+}
 void ViewType::print(AsmPrinter &printer) const {
-  printShaped(printer, getShape(), getElementType());
+  printer << "<";
+  printer.printDimensionList(getShape());
+  printer << (getShape().empty() ? "" : "x") << getElementType()
+          << (getStrided() ? ", strided>" : ">");
 }
 Type BlockType::parse(AsmParser &parser) { return parseShaped<BlockType>(parser); }
 void BlockType::print(AsmPrinter &printer) const {
@@ -82,7 +96,8 @@ Type AccType::parse(AsmParser &parser) {
       return {};
     split = symbolizeSplit(keyword);
     if (!split) {
-      parser.emitError(parser.getNameLoc(), "expected 'rows' or 'columns', got '") << keyword << "'";
+      parser.emitError(parser.getNameLoc(), "expected 'rows' or 'columns', got '")
+          << keyword << "'";
       return {};
     }
     if (parser.parseComma() || parser.parseKeyword("n") || parser.parseEqual() ||

@@ -1,4 +1,5 @@
-// The `tile` dialect: how one thread block works. Knows no instructions and no data layout of a checkpoint.
+// The `tile` dialect: how one thread block works. Knows no instructions and no data layout of a
+// checkpoint.
 #pragma once
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -33,9 +34,9 @@ inline constexpr int64_t fragmentRows = 64;
 struct Distribution {
   Split split = Split::Rows;
   int64_t warpgroups = 1;
-  int64_t rows = 0;        ///< of one warpgroup's share
-  int64_t columns = 0;     ///< of one warpgroup's share
-  int64_t n = 0;           ///< columns of one fragment
+  int64_t rows = 0;    ///< of one warpgroup's share
+  int64_t columns = 0; ///< of one warpgroup's share
+  int64_t n = 0;       ///< columns of one fragment
   int64_t rowBatches() const { return rows / fragmentRows; }
   int64_t columnBatches() const { return columns / n; }
   int64_t fragments() const { return rowBatches() * columnBatches(); }
@@ -55,8 +56,8 @@ struct FieldLayout {
     Scalars, ///< single scales, 128 bytes apart, each up to 12 bytes inside its 16 bytes
   };
   Kind kind = Kind::Matrix;
-  int64_t entries = 1;         ///< copies it takes
-  int64_t bytes = 0;           ///< of shared memory
+  int64_t entries = 1;          ///< copies it takes
+  int64_t bytes = 0;            ///< of shared memory
   int64_t transactionBytes = 0; ///< that the copies bring
   int64_t alignBytes = 128;
 };

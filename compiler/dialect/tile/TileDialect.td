@@ -57,8 +57,31 @@ class Tile_ShapedType<string name, string typeMnemonic> : Tile_Type<name, typeMn
   }];
 }
 
-def Tile_View : Tile_ShapedType<"View", "view"> {
+def Tile_View : Tile_Type<"View", "view"> {
   let summary = "A tensor in global memory, row-major; `?` is an extent known at launch";
+  let description = [{
+    A matrix with a `?`, or one marked `strided`, has its rows as far apart as the launch says; any other view is packed.
+
+    ```mlir
+    !tile.view<?x7168xf8E4M3FN>
+    !tile.view<224x70xf32, strided>
+    ```
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType, DefaultValuedParameter<"bool", "false">:$strided);
+  let builders = [TypeBuilder<(ins "::llvm::ArrayRef<int64_t>":$shape, "::mlir::Type":$elementType), [{
+    return $_get($_ctxt, shape, elementType, false);
+  }]>];
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    int64_t getRank() const { return getShape().size(); }
+    /// Bytes of one element.
+    int64_t getElementBytes() const { return (getElementType().getIntOrFloatBitWidth() + 7) / 8; }
+    /// True where the launch says how far apart rows are.
+    bool hasLaunchStride() const {
+      return getRank() == 2 && (getStrided() || ::mlir::ShapedType::isDynamic(getShape()[0]) ||
+                                ::mlir::ShapedType::isDynamic(getShape()[1]));
+    }
+  }];
 }
 
 def Tile_Block : Tile_ShapedType<"Block", "block"> {

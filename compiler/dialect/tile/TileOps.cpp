@@ -11,7 +11,8 @@ using namespace moejit::tile;
 #define GET_OP_CLASSES
 #include "compiler/dialect/tile/TileOps.cpp.inc"
 
-//===-- Kernel -------------------------------------------------------------------------------------------------===//
+//===-- Kernel
+//-------------------------------------------------------------------------------------------------===//
 
 ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &state) {
   StringAttr name;
@@ -76,18 +77,26 @@ bool KernelOp::hasRoles() { return !getBody().getOps<RoleOp>().empty(); }
 
 int64_t KernelOp::getThreads() { return 128 * (getWarpgroups() + (hasRoles() ? 1 : 0)); }
 
-//===-- Scheduler ----------------------------------------------------------------------------------------------===//
+//===-- Scheduler
+//----------------------------------------------------------------------------------------------===//
 
 LogicalResult SchedulerOp::verify() {
   if (getTileM() < 1 || getTileN() < 1 || getColumns() < 1 || getRaster() < 1)
     return emitOpError("tile, columns and raster must be positive");
-  if (getOffsets() && getOffsets().getType().getShape() != ArrayRef<int64_t>{static_cast<int64_t>(getExperts()) + 1})
+  if (getOffsets() && getOffsets().getType().getShape() !=
+                          ArrayRef<int64_t>{static_cast<int64_t>(getExperts()) + 1})
     return emitOpError("of ") << getExperts() << " experts reads " << getExperts() + 1
                               << " offsets, got " << getOffsets().getType();
   if ((getOrder() == Order::Queue) != (getCounter() != nullptr))
     return emitOpError("takes a counter exactly when its order is queue");
-  if (!getOffsets() && getExperts() != 1)
-    return emitOpError("without offsets has one expert, got ") << getExperts();
+  if (getCounts() &&
+      getCounts().getType().getShape() != ArrayRef<int64_t>{static_cast<int64_t>(getExperts())})
+    return emitOpError("of ") << getExperts() << " experts reads as many counts, got "
+                              << getCounts().getType();
+  if (getOffsets() && getCounts())
+    return emitOpError("takes offsets or counts, not both");
+  if (!getOffsets() && !getCounts() && getExperts() != 1)
+    return emitOpError("without offsets or counts has one expert, got ") << getExperts();
   return success();
 }
 
@@ -128,7 +137,8 @@ LogicalResult ForTilesOp::verify() {
   return success();
 }
 
-//===-- Memory -------------------------------------------------------------------------------------------------===//
+//===-- Memory
+//-------------------------------------------------------------------------------------------------===//
 
 LogicalResult LoadOp::verify() {
   ViewType view = getView().getType();
@@ -174,7 +184,8 @@ LogicalResult CopyOp::verify() {
   return success();
 }
 
-//===-- Compute ------------------------------------------------------------------------------------------------===//
+//===-- Compute
+//------------------------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -195,16 +206,15 @@ LogicalResult verifyBatch(Operation *op, Value acc, std::optional<uint64_t> batc
   if (!batch)
     return success();
   auto kernel = op->getParentOfType<KernelOp>();
-  std::optional<Distribution> distribution =
-      distribute(*of, kernel ? kernel.getWarpgroups() : 1);
+  std::optional<Distribution> distribution = distribute(*of, kernel ? kernel.getWarpgroups() : 1);
   if (!distribution)
     return op->emitOpError("cannot divide ") << *of << " over the warpgroups";
   if (static_cast<int64_t>(*batch) >= distribution->fragments())
-    return op->emitOpError("batch ") << *batch << " of an accumulator with "
-                                     << distribution->fragments() << " fragments";
+    return op->emitOpError("batch ")
+           << *batch << " of an accumulator with " << distribution->fragments() << " fragments";
   if (fragment.getN() != distribution->n)
-    return op->emitOpError("fragment has ") << fragment.getN() << " columns, those of " << *of
-                                            << " have " << distribution->n;
+    return op->emitOpError("fragment has ")
+           << fragment.getN() << " columns, those of " << *of << " have " << distribution->n;
   return success();
 }
 
@@ -214,17 +224,17 @@ LogicalResult AccOp::verify() {
   auto type = dyn_cast<AccType>(getResult().getType());
   auto kernel = (*this)->getParentOfType<KernelOp>();
   if (type && kernel && !distribute(type, kernel.getWarpgroups()))
-    return emitOpError("cannot divide ")
-           << type << " over " << kernel.getWarpgroups()
-           << " warpgroups; each takes a multiple of 64 rows, or 64 rows by a multiple of 8 columns";
+    return emitOpError("cannot divide ") << type << " over " << kernel.getWarpgroups()
+                                         << " warpgroups; each takes a multiple of 64 rows, or 64 "
+                                            "rows by a multiple of 8 columns";
   return success();
 }
 
 LogicalResult DotOp::verify() {
   ArrayRef<int64_t> a = matrixShape(getA().getType()), b = matrixShape(getB().getType());
   if (a.size() != 2 || b.size() != 2 || a[1] != b[1])
-    return emitOpError("multiplies [m, k] by [n, k], got ") << getA().getType() << " and "
-                                                            << getB().getType();
+    return emitOpError("multiplies [m, k] by [n, k], got ")
+           << getA().getType() << " and " << getB().getType();
   if (a[1] % 32 != 0)
     return emitOpError("has a K of ") << a[1] << ", not a multiple of 32";
   AccType acc = getOf() ? *getOf() : dyn_cast<AccType>(getAcc().getType());

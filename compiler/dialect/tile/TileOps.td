@@ -87,8 +87,9 @@ def Tile_SchedulerOp : Tile_Op<"scheduler", [AttrSizedOperandSegments]> {
   let summary = "Divide the output into tiles";
   let description = [{
     With `offsets` rows are sorted by expert: expert e owns rows [o'[e], o'[e+1]), where o' is offsets clamped to
-    [0, S] and made non-decreasing; without, one expert owns all rows. `zeroed`: rows no expert owns are tiles too,
-    with `live` false. `raster` row tiles share one sweep over the columns, so that weights stay in L2.
+    [0, S] and made non-decreasing. With `counts` every expert has a buffer of S / experts rows and owns the first
+    counts[e] of them, clamped to the buffer. Without either, one expert owns all rows. `zeroed`: rows no expert owns
+    are tiles too, with `live` false. `raster` row tiles share one sweep over the columns, so that weights stay in L2.
     `static` order gives block b the tiles b, b + blocks, …. `queue` order gives it tile b, then what it draws from
     `counter`, an i32 in global memory that is zero when the kernel starts.
 
@@ -96,12 +97,12 @@ def Tile_SchedulerOp : Tile_Op<"scheduler", [AttrSizedOperandSegments]> {
     %q = tile.scheduler (%off) tile [128, 256] columns 4096 experts 32 order static raster 1 zeroed : !tile.view<33xi32>
     ```
   }];
-  let arguments = (ins Optional<Tile_View>:$offsets, Optional<Tile_View>:$counter, I64Attr:$tile_m, I64Attr:$tile_n, I64Attr:$columns,
+  let arguments = (ins Optional<Tile_View>:$offsets, Optional<Tile_View>:$counts, Optional<Tile_View>:$counter, I64Attr:$tile_m, I64Attr:$tile_n, I64Attr:$columns,
                        I64Attr:$experts, Tile_OrderAttr:$order, I64Attr:$raster, UnitAttr:$zeroed,
                        OptionalAttr<I64Attr>:$shared_offset);
   let results = (outs Tile_Scheduler:$result);
   let assemblyFormat = [{
-    (`grouped` `(` $offsets^ `)`)? `tile` `[` $tile_m `,` $tile_n `]` `columns` $columns `experts` $experts
+    (`grouped` `(` $offsets^ `)`)? (`masked` `(` $counts^ `:` type($counts) `)`)? `tile` `[` $tile_m `,` $tile_n `]` `columns` $columns `experts` $experts
     `order` $order (`counter` `(` $counter^ `:` type($counter) `)`)? `raster` $raster (`zeroed` $zeroed^)? attr-dict
     (`:` type($offsets)^)?
   }];

@@ -1,4 +1,5 @@
-// What the lowering passes share: terse building of index arithmetic, and the values that stand for lowered tile values.
+// What the lowering passes share: terse building of index arithmetic, and the values that stand for
+// lowered tile values.
 #pragma once
 
 #include "compiler/passes/tile/TilePasses.h"
@@ -46,7 +47,8 @@ public:
   /// An `scf.if` without results whose body is built by `body` at the same insertion point.
   void onlyIf(mlir::Value condition, llvm::function_ref<void()> body);
   /// A `ptx.unroll` whose body is built by `body`, given the induction variable.
-  void unroll(int64_t lower, int64_t upper, int64_t step, llvm::function_ref<void(mlir::Value)> body);
+  void unroll(int64_t lower, int64_t upper, int64_t step,
+              llvm::function_ref<void(mlir::Value)> body);
 
   mlir::OpBuilder &builder;
   mlir::Location loc;
@@ -57,13 +59,13 @@ private:
 
 /// Values every thread computes once, at the top of the kernel.
 enum class ThreadValue {
-  Thread,           ///< index in the block
-  Lane,             ///< index in the warp
-  Warp,             ///< index in the block, the same in every lane for the compiler too
-  WarpInGroup,      ///< index in the warpgroup
-  Warpgroup,        ///< index among the warpgroups that issue dots; of no meaning in a producer
-  SharedBase,       ///< address of dynamic shared memory
-  EvictFirst,       ///< L2 policy
+  Thread,      ///< index in the block
+  Lane,        ///< index in the warp
+  Warp,        ///< index in the block, the same in every lane for the compiler too
+  WarpInGroup, ///< index in the warpgroup
+  Warpgroup,   ///< index among the warpgroups that issue dots; of no meaning in a producer
+  SharedBase,  ///< address of dynamic shared memory
+  EvictFirst,  ///< L2 policy
 };
 mlir::Value threadValue(KernelOp kernel, ThreadValue value);
 
@@ -76,13 +78,15 @@ mlir::Value pointerTo(Code &code, mlir::Value view);
 
 /// The ring that `slot` came from, through acquire or await; null where it came from elsewhere.
 RingOp ringOf(mlir::Value slot);
-/// Shared address of `field` in `slot`. Emits an error at `op` and returns null when the ring has no layout yet.
+/// Shared address of `field` in `slot`. Emits an error at `op` and returns null when the ring has
+/// no layout yet.
 mlir::Value fieldAddress(Code &code, mlir::Operation *op, mlir::Value slot, int64_t field);
 /// Index of the element at `coordinates` in a packed view, i32.
 mlir::Value linearIndex(Code &code, ViewType view, mlir::ValueRange coordinates);
 
 /// First row and column of fragment `batch` in the tile, for the running warpgroup.
-mlir::Value fragmentRow(Code &code, KernelOp kernel, const Distribution &distribution, int64_t batch);
+mlir::Value fragmentRow(Code &code, KernelOp kernel, const Distribution &distribution,
+                        int64_t batch);
 mlir::Value fragmentColumn(Code &code, KernelOp kernel, const Distribution &distribution,
                            int64_t batch);
 

@@ -1,4 +1,5 @@
-// Owns the step from what a GEMM is to how one block computes it: tiles, K steps, and where scales apply. The result is the plainest kernel there is.
+// Owns the step from what a GEMM is to how one block computes it: tiles, K steps, and where scales
+// apply. The result is the plainest kernel there is.
 #include "compiler/SpecFromModule.h"
 #include "compiler/passes/tile/Lowering.h"
 
@@ -24,6 +25,9 @@ struct ScaleView {
   bool isPerItem = false;   ///< an index along rows or columns
   bool isMnMajor = false;
   bool canCopyInBulk = false;
+  int64_t stepsPerExpert =
+      0;                  ///< rows of the view that belong to one expert's buffer; 0: one for all
+  int64_t bufferRows = 0; ///< Mmax, where stepsPerExpert is set
 };
 
 struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
@@ -43,18 +47,23 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
   FailureOr<ScaleView> activationScales(moe::KernelOp kernel, const Spec &spec) {
     Type f32 = Float32Type::get(&getContext());
     ScaleView scales;
-    const Granule &rows = spec.xScales.granule[0];
+    // Masked activations have a dimension for experts before that of rows.
+    ArrayRef<Granule> granule(spec.xScales.granule);
+    const Granule &rows = granule[granule.size() - 2];
+    bool isMasked = spec.dispatch == Dispatch::Masked;
     scales.kGranule = spec.xScales.kGranule();
     scales.isMnMajor = spec.xScales.order == ScaleOrder::MnMajor;
-    scales.canCopyInBulk = scales.isMnMajor && spec.xScales.alignBytes % 16 == 0 &&
-                           spec.xScales.alignBytes > 0;
+    scales.canCopyInBulk =
+        scales.isMnMajor && spec.xScales.alignBytes % 16 == 0 && spec.xScales.alignBytes > 0;
     scales.granule = tileM;
     if (rows.kind == Granule::Kind::Extent) {
       scales.granule = rows.extent;
       scales.isPerItem = true;
       scales.entries = tileM / rows.extent;
     }
-    scales.isPerExpert = rows.kind == Granule::Kind::Expert;
+    scales.isPerExpert =
+        rows.kind == Granule::Kind::Expert ||
+        (isMasked && !scales.isPerItem && granule[0].kind == Granule::Kind::Extent);
     if (scales.isPerItem && scales.granule != 1)
       return kernel.emitOpError("has one activation scale for ")
              << scales.granule << " rows; only one a row is lowered";
@@ -63,12 +72,19 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
     int64_t rowsExtent = ShapedType::kDynamic;
     if (scales.kGranule != 0) {
       int64_t steps = (spec.k + scales.kGranule - 1) / scales.kGranule;
-      scales.type = scales.isMnMajor ? viewOf({steps, rowsExtent}, f32)
-                                     : viewOf({rowsExtent, steps}, f32);
+      // Each expert's buffer has its own columns of groups.
+      if (isMasked && scales.isMnMajor) {
+        scales.type = ViewType::get(&getContext(), {spec.numExperts * steps, spec.maxRows}, f32,
+                                    /*strided=*/true);
+        scales.stepsPerExpert = steps;
+        scales.bufferRows = spec.maxRows;
+      } else {
+        scales.type =
+            scales.isMnMajor ? viewOf({steps, rowsExtent}, f32) : viewOf({rowsExtent, steps}, f32);
+      }
     } else {
-      scales.type = viewOf({scales.isPerItem ? rowsExtent
-                                             : (scales.isPerExpert ? spec.numExperts : 1)},
-                           f32);
+      scales.type =
+          viewOf({scales.isPerItem ? rowsExtent : (scales.isPerExpert ? spec.numExperts : 1)}, f32);
     }
     return checkStep(kernel, "activation", scales);
   }
@@ -106,9 +122,8 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
 
   FailureOr<ScaleView> checkStep(moe::KernelOp kernel, StringRef side, const ScaleView &scales) {
     if (scales.kGranule != 0 && scales.kGranule % tileK != 0)
-      return kernel.emitOpError("has ")
-             << side << " scales for every " << scales.kGranule
-             << " of K, which a step of " << tileK << " does not divide";
+      return kernel.emitOpError("has ") << side << " scales for every " << scales.kGranule
+                                        << " of K, which a step of " << tileK << " does not divide";
     return scales;
   }
 
@@ -117,14 +132,15 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
     if (!found)
       return kernel.emitOpError(found.error().text());
     const Spec &spec = *found;
-    if (spec.dispatch != Dispatch::Grouped && spec.dispatch != Dispatch::Eager)
-      return kernel.emitOpError("dispatches ")
-             << dispatchName(spec.dispatch) << "; only grouped and eager are lowered";
+    if (spec.dispatch == Dispatch::Batched)
+      return kernel.emitOpError("dispatches batched, which is not lowered");
     FailureOr<ScaleView> xScales = activationScales(kernel, spec);
     FailureOr<ScaleView> wScales = weightScales(kernel, spec);
     if (failed(xScales) || failed(wScales))
       return failure();
     bool isGrouped = spec.dispatch == Dispatch::Grouped;
+    bool isMasked = spec.dispatch == Dispatch::Masked;
+    bool isRouted = isGrouped || isMasked;
 
     MLIRContext *context = &getContext();
     OpBuilder builder(kernel);
@@ -132,15 +148,13 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
     SmallVector<Type> types = {
         viewOf({ShapedType::kDynamic, spec.k}, moe::mlirType(spec.xType, context)), xScales->type};
     SmallVector<StringRef> names = {"x", "x_scales"};
-    if (isGrouped) {
-      types.push_back(viewOf({spec.numExperts + 1}, builder.getI32Type()));
-      names.push_back("offsets");
+    if (isRouted) {
+      types.push_back(viewOf({spec.numExperts + (isGrouped ? 1 : 0)}, builder.getI32Type()));
+      names.push_back(isGrouped ? "offsets" : "counts");
     }
-    types.push_back(
-        viewOf({spec.numExperts, spec.n, spec.k}, moe::mlirType(spec.wType, context)));
+    types.push_back(viewOf({spec.numExperts, spec.n, spec.k}, moe::mlirType(spec.wType, context)));
     types.push_back(wScales->type);
-    types.push_back(
-        viewOf({ShapedType::kDynamic, spec.n}, moe::mlirType(spec.outType, context)));
+    types.push_back(viewOf({ShapedType::kDynamic, spec.n}, moe::mlirType(spec.outType, context)));
     names.append({"w", "w_scales", "y"});
     auto program = KernelOp::create(builder, loc, kernel.getSymName(),
                                     builder.getStrArrayAttr(names), warpgroups, nullptr, nullptr);
@@ -148,16 +162,17 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
                                       SmallVector<Location>(types.size(), loc));
     Value x = body->getArgument(0);
     xScales->view = body->getArgument(1);
-    Value offsets = isGrouped ? body->getArgument(2) : Value();
-    unsigned rest = isGrouped ? 3 : 2;
+    Value routing = isRouted ? body->getArgument(2) : Value();
+    unsigned rest = isRouted ? 3 : 2;
     Value w = body->getArgument(rest);
     wScales->view = body->getArgument(rest + 1);
     Value y = body->getArgument(rest + 2);
 
     Code code(builder, loc);
     auto scheduler = SchedulerOp::create(
-        builder, loc, SchedulerType::get(context), offsets, Value(), tileM, tileN, spec.n, spec.numExperts,
-        Order::Static, 1, isGrouped && spec.skipped == Skipped::Zeroed, nullptr);
+        builder, loc, SchedulerType::get(context), isGrouped ? routing : Value(),
+        isMasked ? routing : Value(), Value(), tileM, tileN, spec.n, spec.numExperts, Order::Static,
+        1, isRouted && spec.skipped == Skipped::Zeroed, nullptr);
     auto tiles = ForTilesOp::create(builder, loc, scheduler);
     Type i32 = builder.getI32Type();
     builder.createBlock(&tiles.getBody(), {}, {i32, i32, i32, i32, builder.getI1Type()},
@@ -223,19 +238,22 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
 
   Value loadRowScales(Code &code, const ScaleView &scales, ForTilesOp tiles, Value kIndex) {
     if (!scales.isPerItem)
-      return load(code, scales.view,
-                  {scales.isPerExpert ? tiles.getExpert() : code.i32(0)}, {1});
+      return load(code, scales.view, {scales.isPerExpert ? tiles.getExpert() : code.i32(0)}, {1});
     Value row = tiles.getFirstRow();
     if (!kIndex)
       return load(code, scales.view, {row}, {tileM});
+    if (scales.stepsPerExpert != 0) {
+      kIndex = code.add(code.mul(tiles.getExpert(), scales.stepsPerExpert), kIndex);
+      row = code.sub(row, code.mul(tiles.getExpert(), scales.bufferRows));
+    }
     if (scales.isMnMajor)
       return load(code, scales.view, {kIndex, row}, {1, tileM}, scales.canCopyInBulk);
     return load(code, scales.view, {row, kIndex}, {tileM, 1});
   }
 
   Value loadColumnScales(Code &code, const ScaleView &scales, ForTilesOp tiles, Value kIndex) {
-    SmallVector<Value> coordinates = {
-        scales.isPerExpert || scales.isPerItem ? tiles.getExpert() : code.i32(0)};
+    SmallVector<Value> coordinates = {scales.isPerExpert || scales.isPerItem ? tiles.getExpert()
+                                                                             : code.i32(0)};
     SmallVector<int64_t> box = {1};
     if (scales.isPerItem) {
       coordinates.push_back(code.div(tiles.getFirstColumn(), scales.granule));

@@ -14,7 +14,8 @@ using namespace moejit::tile;
 
 namespace {
 
-/// A warp's store buffer: 16 rows of 64 16-bit results, 16 bytes apart more so that `stmatrix` meets no bank twice.
+/// A warp's store buffer: 16 rows of 64 16-bit results, 16 bytes apart more so that `stmatrix`
+/// meets no bank twice.
 constexpr int64_t storeBytesPerWarp = 16 * 144;
 /// Full and empty mbarriers of a slot.
 constexpr int64_t barrierBytes = 16;
@@ -34,7 +35,8 @@ struct AllocateShared : tile::impl::TileAllocateSharedBase<AllocateShared> {
       return offset;
     };
 
-    // One slot is one contiguous block, barriers and scales inside: a single address serves all of it.
+    // One slot is one contiguous block, barriers and scales inside: a single address serves all of
+    // it.
     kernel.walk([&](RingOp ring) {
       int64_t bytes = 0;
       SmallVector<int64_t> offsets;

@@ -12,8 +12,8 @@ using namespace moejit::tile;
 
 namespace {
 
-constexpr int64_t rowBytes = 128;      // of a swizzled field
-constexpr int64_t instructionK = 32;   // fp8 elements of K one wgmma sums
+constexpr int64_t rowBytes = 128;    // of a swizzled field
+constexpr int64_t instructionK = 32; // fp8 elements of K one wgmma sums
 
 struct LowerDots : tile::impl::TileLowerDotsBase<LowerDots> {
   void runOnOperation() override {
@@ -73,9 +73,9 @@ struct LowerDots : tile::impl::TileLowerDotsBase<LowerDots> {
         fragment.push_back(code.index(batch));
       for (int64_t step = 0; step < steps; ++step) {
         int64_t skip = step * instructionK >> 4;
-        ptx::WgmmaOp::create(builder, dot.getLoc(), registers, code.add(a, skip),
-                             code.add(b, skip), code.i32(step > 0 || !dot.getFresh()),
-                             distribution->n, typeA, typeB, fragment);
+        ptx::WgmmaOp::create(builder, dot.getLoc(), registers, code.add(a, skip), code.add(b, skip),
+                             code.i32(step > 0 || !dot.getFresh()), distribution->n, typeA, typeB,
+                             fragment);
       }
     }
     ptx::WgmmaCommitOp::create(builder, dot.getLoc());

@@ -22,6 +22,7 @@ StringRef identifierOf(StringRef operand) {
       .Case("w", "w")
       .Case("w_scales", "wScales")
       .Case("offsets", "offsets")
+      .Case("counts", "counts")
       .Case("y", "y")
       .Case("workspace", "workspace")
       .Default("");
@@ -63,14 +64,17 @@ struct LowerKernel : tile::impl::TileLowerKernelBase<LowerKernel> {
       StringRef identifier = identifierOf(operand);
       if (identifier.empty())
         return kernel.emitOpError("binds an argument to '")
-               << operand << "'; known are x, x_scales, w, w_scales, offsets, y and workspace";
+               << operand
+               << "'; known are x, x_scales, w, w_scales, offsets, counts, y and workspace";
       if (isa<ptx::TmapType>(argument.getType())) {
-        maps.push_back({argument.getType(), (identifier + "Map").str(),
-                        launchOf("map", operand, maps.size()), {argument}});
+        maps.push_back({argument.getType(),
+                        (identifier + "Map").str(),
+                        launchOf("map", operand, maps.size()),
+                        {argument}});
         continue;
       }
-      Parameter pointer{ptx::PtrType::get(&getContext()), identifier.str(),
-                        launchOf("pointer", operand), {}};
+      Parameter pointer{
+          ptx::PtrType::get(&getContext()), identifier.str(), launchOf("pointer", operand), {}};
       Parameter stride{i64, (identifier + "Stride").str(), launchOf("stride", operand), {}};
       for (Operation *user : argument.getUsers()) {
         if (isa<UnrealizedConversionCastOp>(user))
@@ -118,14 +122,13 @@ struct LowerKernel : tile::impl::TileLowerKernelBase<LowerKernel> {
       identifiers.push_back(parameter.identifier);
       launch.push_back(parameter.launch);
     }
-    auto lowered = ptx::KernelOp::create(
-        builder, kernel.getLoc(), kernel.getSymName(), types, identifiers,
-        static_cast<int32_t>(threads.getInt()), 1,
-        static_cast<int32_t>(kernel.getSharedBytes().value_or(0)), 1);
+    auto lowered =
+        ptx::KernelOp::create(builder, kernel.getLoc(), kernel.getSymName(), types, identifiers,
+                              static_cast<int32_t>(threads.getInt()), 1,
+                              static_cast<int32_t>(kernel.getSharedBytes().value_or(0)), 1);
     lowered->setAttr("tile.parameters", builder.getArrayAttr(launch));
-    lowered->setAttr("tile.tensor_maps",
-                     kernel.getTensorMapsAttr() ? kernel.getTensorMapsAttr()
-                                                : builder.getArrayAttr({}));
+    lowered->setAttr("tile.tensor_maps", kernel.getTensorMapsAttr() ? kernel.getTensorMapsAttr()
+                                                                    : builder.getArrayAttr({}));
     if (workspaceBytes > 0)
       lowered->setAttr("tile.workspace_bytes", builder.getI64IntegerAttr(workspaceBytes));
     if (Attribute grid = kernel->getAttr("tile.grid"))

@@ -63,8 +63,7 @@ struct LowerRoles : tile::impl::TileLowerRolesBase<LowerRoles> {
     if (int64_t registers = roles[0].getRegisters())
       ptx::SetmaxnregDecOp::create(builder, kernel.getLoc(), registers);
     Value thread = threadValue(kernel, ThreadValue::Thread);
-    code.onlyIf(code.equal(thread, code.i32(0)),
-                [&] { inlineBody(builder, roles[0].getBody()); });
+    code.onlyIf(code.equal(thread, code.i32(0)), [&] { inlineBody(builder, roles[0].getBody()); });
     builder.setInsertionPointToStart(branch.elseBlock());
     if (int64_t registers = roles[1].getRegisters())
       ptx::SetmaxnregIncOp::create(builder, kernel.getLoc(), registers);

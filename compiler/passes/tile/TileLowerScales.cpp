@@ -94,10 +94,10 @@ struct ScaleReader {
   Value loadGlobal(Code &code, LoadOp load, ArrayRef<Value> coordinates) {
     ViewType view = load.getView().getType();
     Value offset;
-    if (view.getRank() == 2 && !ShapedType::isStaticShape(view.getShape())) {
+    if (view.hasLaunchStride()) {
       // Rows of a launch's own tensors lie as far apart as the launch says.
-      Value stride = StrideOp::create(code.builder, code.loc, code.builder.getI64Type(),
-                                      load.getView());
+      Value stride =
+          StrideOp::create(code.builder, code.loc, code.builder.getI64Type(), load.getView());
       offset = code.add(code.mul(code.extend(coordinates[0]), stride), code.extend(coordinates[1]));
     } else {
       offset = code.extend(coordinates.front());
@@ -201,7 +201,8 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
     return success();
   }
 
-  /// Builds `combine` for every register of fragment `batch`, with the scales of its row and column (null: none).
+  /// Builds `combine` for every register of fragment `batch`, with the scales of its row and column
+  /// (null: none).
   LogicalResult forEachRegister(Code &code, Operation *op, const Distribution &distribution,
                                 int64_t batch, SideScales rows, SideScales columns,
                                 function_ref<void(Value index, Value scale)> combine) {
@@ -212,8 +213,8 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
         return failure();
       rows.values = *values;
     }
-    bool isOneColumnScale = columns.block && (elementsOf(columns.type) == 1 ||
-                                              columns.granule % distribution.n == 0);
+    bool isOneColumnScale =
+        columns.block && (elementsOf(columns.type) == 1 || columns.granule % distribution.n == 0);
     Value column;
     if (columns.block)
       column = fragmentColumn(code, kernel, distribution, batch);
@@ -288,8 +289,8 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
       LogicalResult result = forEachRegister(
           code, promote, *distribution, batch, rows, columns, [&](Value i, Value scale) {
             Value sum = code.get(into, {code.index(batch), i});
-            Value part = promote.getBatch() ? code.get(from, {i})
-                                            : code.get(from, {code.index(batch), i});
+            Value part =
+                promote.getBatch() ? code.get(from, {i}) : code.get(from, {code.index(batch), i});
             Value result =
                 scale ? Value(ptx::FmaF32Op::create(builder, promote.getLoc(), part, scale, sum))
                       : Value(ptx::AddF32Op::create(builder, promote.getLoc(), part, sum));
@@ -309,15 +310,15 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
         distribute(scaleOp.getAcc().getType(), kernel.getWarpgroups());
     Value registers = registersOf(code, kernel, scaleOp.getAcc());
     for (int64_t batch = 0; batch < distribution->fragments(); ++batch) {
-      LogicalResult result = forEachRegister(
-          code, scaleOp, *distribution, batch, rowsOf(scaleOp), columnsOf(scaleOp),
-          [&](Value i, Value scale) {
-            if (!scale)
-              return;
-            Value old = code.get(registers, {code.index(batch), i});
-            code.set(registers, {code.index(batch), i},
-                     ptx::MulF32Op::create(builder, scaleOp.getLoc(), old, scale));
-          });
+      LogicalResult result =
+          forEachRegister(code, scaleOp, *distribution, batch, rowsOf(scaleOp), columnsOf(scaleOp),
+                          [&](Value i, Value scale) {
+                            if (!scale)
+                              return;
+                            Value old = code.get(registers, {code.index(batch), i});
+                            code.set(registers, {code.index(batch), i},
+                                     ptx::MulF32Op::create(builder, scaleOp.getLoc(), old, scale));
+                          });
       if (failed(result))
         return failure();
     }

@@ -12,8 +12,8 @@ using namespace moejit::tile;
 
 namespace {
 
-/// Shared memory of a scheduler: the queue (two full barriers, two empty ones, two tile numbers), then the boundaries
-/// of the experts.
+/// Shared memory of a scheduler: the queue (two full barriers, two empty ones, two tile numbers),
+/// then the boundaries of the experts.
 constexpr int64_t queueBytes = 48;
 constexpr int64_t queueSlots = 2;
 constexpr int64_t emptyOffset = 16;
@@ -22,10 +22,12 @@ constexpr int64_t numberOffset = 32;
 /// Registers of a walk.
 enum Walk : int64_t {
   TileNumber, ///< the tile drawn last
-  GroupNumber, ///< 0: rows before the first expert; 1 + e: expert e; E + 1: rows after the last
-  Low,        ///< first row of the group
-  High,       ///< row after its last
-  FirstTile,  ///< number of the group's first tile
+  /// Of offsets: 0 the rows before the first expert, 1 + e expert e, E + 1 the rows after the last.
+  /// Of counts: 2e the rows expert e owns, 2e + 1 the rest of its buffer.
+  GroupNumber,
+  Low,       ///< first row of the group
+  High,      ///< row after its last
+  FirstTile, ///< number of the group's first tile
   WalkSize,
 };
 
@@ -49,35 +51,38 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
         lower(scheduler, loop);
       // The launch sizes its grid by the tiles there can be.
       Builder builder(&getContext());
-      kernel->setAttr("tile.grid",
-                      builder.getDictionaryAttr(
-                          {builder.getNamedAttr("tile_m", scheduler.getTileMAttr()),
-                           builder.getNamedAttr("tile_n", scheduler.getTileNAttr()),
-                           builder.getNamedAttr("columns", scheduler.getColumnsAttr()),
-                           builder.getNamedAttr("experts", scheduler.getExpertsAttr())}));
+      kernel->setAttr(
+          "tile.grid",
+          builder.getDictionaryAttr({builder.getNamedAttr("tile_m", scheduler.getTileMAttr()),
+                                     builder.getNamedAttr("tile_n", scheduler.getTileNAttr()),
+                                     builder.getNamedAttr("columns", scheduler.getColumnsAttr()),
+                                     builder.getNamedAttr("experts", scheduler.getExpertsAttr())}));
       lower(scheduler);
     }
   }
 
-  /// Brings the boundaries to shared memory, inside [0, S]; every thread copies some.
+  /// Brings offsets or counts to shared memory, inside [0, S] or the buffer; every thread copies
+  /// some.
   void lower(SchedulerOp scheduler) {
     OpBuilder builder(scheduler);
     Location loc = scheduler.getLoc();
     Code code(builder, loc);
     if (scheduler.getCounter())
       initQueue(code, scheduler);
-    if (scheduler.getOffsets()) {
-      Value s = RowsOp::create(builder, loc, builder.getI32Type());
+    if (Value source = scheduler.getOffsets() ? scheduler.getOffsets() : scheduler.getCounts()) {
+      int64_t entries = scheduler.getExperts() + (scheduler.getOffsets() ? 1 : 0);
+      Value most = RowsOp::create(builder, loc, builder.getI32Type());
+      if (scheduler.getCounts())
+        most = code.name(code.div(most, scheduler.getExperts()), "bufferRows");
       Value thread = threadValue(kernel, ThreadValue::Thread);
-      Value pointer = pointerTo(code, scheduler.getOffsets());
-      auto loop = scf::ForOp::create(builder, loc, thread, code.i32(scheduler.getExperts() + 1),
+      Value pointer = pointerTo(code, source);
+      auto loop = scf::ForOp::create(builder, loc, thread, code.i32(entries),
                                      code.i32(kernel.getThreads()));
       loop->setAttr("ptx.name", builder.getStringAttr("expert"));
       builder.setInsertionPointToStart(loop.getBody());
       Value offset = code.mul(loop.getInductionVar(), 4);
-      Value boundary =
-          ptx::LdGlobalI32Op::create(builder, loc, pointer, code.extend(offset));
-      Value inside = code.min(code.max(boundary, code.i32(0)), s);
+      Value boundary = ptx::LdGlobalI32Op::create(builder, loc, pointer, code.extend(offset));
+      Value inside = code.min(code.max(boundary, code.i32(0)), most);
       ptx::StSharedI32Op::create(builder, loc, code.add(boundaries(code, scheduler), offset),
                                  inside);
     }
@@ -98,8 +103,8 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     Location loc = loop.getLoc();
     Code code(builder, loc);
     rows = RowsOp::create(builder, loc, builder.getI32Type());
-    Value walk = ptx::RegsOp::create(builder, loc,
-                                     ptx::RegsType::get({WalkSize}, builder.getI32Type()));
+    Value walk =
+        ptx::RegsOp::create(builder, loc, ptx::RegsType::get({WalkSize}, builder.getI32Type()));
     code.name(walk, "walk");
     Value queue;
     if (scheduler.getCounter()) {
@@ -158,7 +163,8 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
   }
 
   /// The producer, or thread 0 where there is none, hands its draw to the warps that compute.
-  Value drawFromQueue(Code &code, SchedulerOp scheduler, ForTilesOp loop, Value queue, Value ahead) {
+  Value drawFromQueue(Code &code, SchedulerOp scheduler, ForTilesOp loop, Value queue,
+                      Value ahead) {
     OpBuilder &builder = code.builder;
     Value slot = code.get(queue, {code.index(0)}), phase = code.get(queue, {code.index(1)});
     Value base = queueBase(code, scheduler);
@@ -212,9 +218,15 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
   Value gridSize(Code &code) { return ptx::GridSizeOp::create(code.builder, code.loc); }
 
   void start(Code &code, SchedulerOp scheduler, Value walk) {
-    code.set(walk, {code.index(TileNumber)},
-             ptx::BlockIndexOp::create(code.builder, code.loc));
+    code.set(walk, {code.index(TileNumber)}, ptx::BlockIndexOp::create(code.builder, code.loc));
     code.set(walk, {code.index(FirstTile)}, code.i32(0));
+    if (scheduler.getCounts()) {
+      code.set(walk, {code.index(GroupNumber)}, code.i32(0));
+      code.set(walk, {code.index(Low)}, code.i32(0));
+      code.set(walk, {code.index(High)},
+               ptx::LdSharedI32Op::create(code.builder, code.loc, boundaries(code, scheduler)));
+      return;
+    }
     if (!scheduler.getOffsets()) {
       code.set(walk, {code.index(GroupNumber)}, code.i32(1));
       code.set(walk, {code.index(Low)}, code.i32(0));
@@ -229,8 +241,8 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
       code.set(walk, {code.index(High)}, first);
       return;
     }
-    Value second =
-        ptx::LdSharedI32Op::create(code.builder, code.loc, code.add(boundaries(code, scheduler), 4));
+    Value second = ptx::LdSharedI32Op::create(code.builder, code.loc,
+                                              code.add(boundaries(code, scheduler), 4));
     code.set(walk, {code.index(GroupNumber)}, code.i32(1));
     code.set(walk, {code.index(Low)}, first);
     code.set(walk, {code.index(High)}, code.max(first, second));
@@ -238,6 +250,8 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
 
   /// The last group that has tiles.
   int64_t lastGroup(SchedulerOp scheduler) {
+    if (scheduler.getCounts())
+      return 2 * scheduler.getExperts() - 1;
     return scheduler.getExperts() + (scheduler.getOffsets() && scheduler.getZeroed() ? 1 : 0);
   }
 
@@ -263,8 +277,8 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     Value end = code.add(code.get(walk, {code.index(FirstTile)}), tilesOf());
     Value isPast = code.less(code.get(walk, {code.index(TileNumber)}), end);
     Value isLater = code.bitXor(isPast, arith::ConstantIntOp::create(builder, code.loc, 1, 1));
-    scf::ConditionOp::create(builder, code.loc,
-                             code.both(hasTile(code, scheduler, walk), isLater), ValueRange());
+    scf::ConditionOp::create(builder, code.loc, code.both(hasTile(code, scheduler, walk), isLater),
+                             ValueRange());
     builder.createBlock(&whileOp.getAfter());
     Value base = code.add(code.get(walk, {code.index(FirstTile)}), tilesOf());
     Value group = code.name(code.add(code.get(walk, {code.index(GroupNumber)}), 1), "group");
@@ -272,7 +286,9 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     code.set(walk, {code.index(FirstTile)}, base);
     code.set(walk, {code.index(GroupNumber)}, group);
     code.set(walk, {code.index(Low)}, low);
-    if (scheduler.getOffsets()) {
+    if (scheduler.getCounts()) {
+      setBufferGroup(code, scheduler, walk, group, low);
+    } else if (scheduler.getOffsets()) {
       // Boundary E + 1 is S; past the last group the boundary is read, not used.
       Value expert = code.min(group, code.i32(scheduler.getExperts()));
       Value boundary = ptx::LdSharedI32Op::create(
@@ -284,6 +300,20 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     scf::YieldOp::create(builder, code.loc);
   }
 
+  /// Rows of `group` where each expert has a buffer; `owned` is the end of the group before.
+  void setBufferGroup(Code &code, SchedulerOp scheduler, Value walk, Value group, Value owned) {
+    Value bufferRows = code.name(code.div(rows, scheduler.getExperts()), "bufferRows");
+    // Past the last group a count is read, not used.
+    Value expert = code.min(code.shr(group, 1), code.i32(scheduler.getExperts() - 1));
+    Value first = code.mul(expert, bufferRows), end = code.add(first, bufferRows);
+    Value count = ptx::LdSharedI32Op::create(
+        code.builder, code.loc, code.add(boundaries(code, scheduler), code.mul(expert, 4)));
+    Value isRest = code.equal(code.bitAnd(group, 1), code.i32(1));
+    code.set(walk, {code.index(Low)},
+             code.select(isRest, scheduler.getZeroed() ? owned : end, first));
+    code.set(walk, {code.index(High)}, code.select(isRest, end, code.add(first, count)));
+  }
+
   /// Turns the drawn tile number into expert, first row and column, rows and liveness.
   void replaceArguments(Code &code, SchedulerOp scheduler, Value walk, ForTilesOp loop) {
     int64_t tileM = scheduler.getTileM(), tileN = scheduler.getTileN();
@@ -291,13 +321,14 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     Value low = code.name(code.get(walk, {code.index(Low)}), "low");
     Value high = code.name(code.get(walk, {code.index(High)}), "high");
     Value group = code.name(code.get(walk, {code.index(GroupNumber)}), "group");
-    Value inGroup = code.name(code.sub(code.get(walk, {code.index(TileNumber)}),
-                                       code.get(walk, {code.index(FirstTile)})),
-                              "tileInGroup");
+    Value inGroup = code.name(
+        code.sub(code.get(walk, {code.index(TileNumber)}), code.get(walk, {code.index(FirstTile)})),
+        "tileInGroup");
     // `raster` row tiles share a sweep: row tiles run fastest inside it.
     Value sweep = code.div(inGroup, raster * across);
     Value inSweep = code.sub(inGroup, code.mul(sweep, raster * across));
-    Value rowTilesLeft = code.sub(code.ceilDiv(code.sub(high, low), tileM), code.mul(sweep, raster));
+    Value rowTilesLeft =
+        code.sub(code.ceilDiv(code.sub(high, low), tileM), code.mul(sweep, raster));
     Value height = code.name(code.min(rowTilesLeft, code.i32(raster)), "sweepHeight");
     Value columnTile = raster == 1 ? inSweep : code.div(inSweep, height);
     Value rowTile = code.mul(sweep, raster);
@@ -305,21 +336,22 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
       rowTile = code.add(rowTile, code.sub(inSweep, code.mul(columnTile, height)));
     Value firstRow = code.name(code.add(low, code.mul(rowTile, tileM)), "tileRow");
     Value firstColumn = code.name(code.mul(columnTile, tileN), "tileColumn");
-    Value tileRows =
-        code.name(code.min(code.sub(high, firstRow), code.i32(tileM)), "rowsInTile");
+    Value tileRows = code.name(code.min(code.sub(high, firstRow), code.i32(tileM)), "rowsInTile");
     Value expert = code.i32(0), live = arith::ConstantIntOp::create(code.builder, code.loc, 1, 1);
-    if (scheduler.getOffsets()) {
+    if (scheduler.getCounts()) {
+      expert = code.name(code.shr(group, 1), "expert");
+      live = code.name(code.equal(code.bitAnd(group, 1), code.i32(0)), "isOwned");
+    } else if (scheduler.getOffsets()) {
       Value last = code.i32(scheduler.getExperts() - 1);
       expert = code.name(code.min(code.max(code.add(group, -1), code.i32(0)), last), "expert");
       if (scheduler.getZeroed())
-        live = code.name(
-            code.both(code.less(code.i32(0), group),
-                      code.less(group, code.i32(scheduler.getExperts() + 1))),
-            "isOwned");
+        live = code.name(code.both(code.less(code.i32(0), group),
+                                   code.less(group, code.i32(scheduler.getExperts() + 1))),
+                         "isOwned");
     }
-    for (auto [argument, value] : llvm::zip(
-             loop.getBody().getArguments(),
-             SmallVector<Value>{expert, firstRow, firstColumn, tileRows, live}))
+    for (auto [argument, value] :
+         llvm::zip(loop.getBody().getArguments(),
+                   SmallVector<Value>{expert, firstRow, firstColumn, tileRows, live}))
       argument.replaceAllUsesWith(value);
   }
 };
