@@ -118,8 +118,8 @@ Result<HostCompiler> findCompiler(const std::string &wanted, const std::string &
 Result<std::string> buildUnit(const HostCompiler &compiler, const std::string &workFolder,
                               const std::string &source) {
   std::vector<std::string> flags = {
-      "-DMOEJIT_EMULATOR",   "-O2", "-std=c++17", "-shared", "-fPIC", "-ffp-contract=off",
-      "-fvisibility=hidden", "-w"};
+      "-DMOEJIT_EMULATOR", "-O2",     "-std=c++17",          "-shared", "-fPIC",
+      "-ffp-contract=off", "-fwrapv", "-fvisibility=hidden", "-w"};
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("fma"))
     flags.push_back("-mfma");

@@ -49,7 +49,8 @@ bool Cluster::reset(uint32_t index) {
   steps = 0;
   random.seed(static_cast<uint32_t>(launch.options->seed * 2654435761u + index + 1));
   // Registers of a thread at launch: the file of 65536 shared by all threads, in units of 8.
-  const int registers = std::min(255, 65536 / threads / 8 * 8);
+  const int registers =
+      std::min(255, 65536 / (threads * static_cast<int>(std::max(1u, l.blocksPerSm))) / 8 * 8);
   while (blocks.size() < l.cluster)
     blocks.push_back(std::make_unique<Block>());
   while (fibers.size() < static_cast<size_t>(live))

@@ -174,6 +174,7 @@ Result<EmulatorReport> HostEmulator::launch(const Artifact &artifact,
   launch.blocks = plan->blocks;
   launch.threads = plan->threads;
   launch.cluster = plan->cluster;
+  launch.blocksPerSm = static_cast<uint32_t>(artifact.launch.grid.blocksPerSm);
   launch.sharedBytes = plan->sharedBytes;
   for (LaunchParameter &parameter : plan->parameters) {
     const bool isMap = parameter.kind == KernelParameter::Kind::TensorMap;

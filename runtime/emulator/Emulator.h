@@ -58,6 +58,7 @@ struct EmulatedLaunch {
   uint32_t blocks = 1;   ///< a multiple of `cluster`
   uint32_t threads = 32; ///< a multiple of 32, at most 1024
   uint32_t cluster = 1;
+  uint32_t blocksPerSm = 1; ///< as in __launch_bounds__: bounds the registers a thread starts with
   int64_t sharedBytes = 0;
   std::vector<void *> arguments; ///< address of each parameter's value, in order
   std::vector<MemoryRange> ranges;
