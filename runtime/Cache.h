@@ -24,12 +24,13 @@ using LogCallback = std::function<void(const std::string &message)>;
 Result<std::string> defaultCacheFolder();
 
 struct CacheOptions {
-  std::optional<std::string> folder; ///< nothing: defaultCacheFolder(); empty text: memory only
+  std::optional<std::string> folder =
+      {}; ///< nothing: defaultCacheFolder(); empty text: memory only
   CacheMode mode = CacheMode::ReadWrite;
   uint64_t sizeLimitBytes = uint64_t(4) << 30; ///< of all entries on disk; 0: no limit
   int buildWaitMs =
       300'000; ///< longest wait for another process that builds the same kernel; then both build
-  LogCallback log; ///< silent when empty
+  LogCallback log = {}; ///< silent when empty
 };
 
 /// What `moejit cache` shows of an entry.

@@ -25,10 +25,10 @@ using CompileFunction =
     std::function<Result<Artifact>(const Spec &, const Target &, const KernelPlan &)>;
 
 struct JitOptions {
-  std::shared_ptr<Cache> cache; ///< null: kernels live and die with the Jit
-  CompileFunction compile;      ///< empty: never compiles, finds kernels by lookup key alone
-  Target target;
-  GeneratorIdentity generator;       ///< of `compile`; part of the build key
+  std::shared_ptr<Cache> cache = {}; ///< null: kernels live and die with the Jit
+  CompileFunction compile = {};      ///< empty: never compiles, finds kernels by lookup key alone
+  Target target = {};
+  GeneratorIdentity generator = {};  ///< of `compile`; part of the build key
   const DriverApi *driver = nullptr; ///< null: openDriver() when a kernel is launched
 };
 
