@@ -1,0 +1,10 @@
+# Fails when LIBRARY exports a symbol that is not moejit_*, or none. -DNM=… -DLIBRARY=…
+execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE lines COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[A-Za-z] [^\n]+" symbols "${lines}")
+list(FILTER symbols EXCLUDE REGEX "^[A-Za-z] moejit_")
+if(symbols)
+  message(FATAL_ERROR "${LIBRARY} exports ${symbols}")
+endif()
+if(NOT lines MATCHES " T moejit_gemm_launch")
+  message(FATAL_ERROR "${LIBRARY} does not export moejit_gemm_launch")
+endif()
