@@ -103,7 +103,7 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
       scales.isPerItem = true;
       if (scales.granule % tileN != 0 && tileN % scales.granule != 0)
         return kernel.emitOpError("has weight scales for ")
-               << scales.granule << " columns, which do not divide a tile of " << tileN;
+               << scales.granule << " columns, which do not divide a tile of " << tileN.getValue();
       scales.entries = std::max<int64_t>(1, tileN / scales.granule);
     }
     scales.isPerExpert = !scales.isPerItem && isPerExpert;
@@ -122,8 +122,9 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
 
   FailureOr<ScaleView> checkStep(moe::KernelOp kernel, StringRef side, const ScaleView &scales) {
     if (scales.kGranule != 0 && scales.kGranule % tileK != 0)
-      return kernel.emitOpError("has ") << side << " scales for every " << scales.kGranule
-                                        << " of K, which a step of " << tileK << " does not divide";
+      return kernel.emitOpError("has ")
+             << side << " scales for every " << scales.kGranule << " of K, which a step of "
+             << tileK.getValue() << " does not divide";
     return scales;
   }
 

@@ -49,15 +49,9 @@ struct SpecializeWarps : tile::impl::TileSpecializeWarpsBase<SpecializeWarps> {
     // The producer is one thread: it cannot meet the others inside the loop.
     if (!hasLoads || hasSyncs)
       return;
-    // setmaxnreg waits for registers, forever where there are none left (PTX ISA, setmaxnreg).
-    int64_t registers = 128 * (producerRegisters + consumerRegisters * kernel.getWarpgroups());
-    if (registers > registersPerSm) {
-      kernel.emitOpError("gives its roles ")
-          << registers << " registers, an SM has " << registersPerSm
-          << "; give each consumer at most "
-          << (registersPerSm / 128 - producerRegisters) / kernel.getWarpgroups() / 8 * 8;
+    std::optional<std::pair<int64_t, int64_t>> registers = shareRegisters(kernel);
+    if (!registers)
       return signalPassFailure();
-    }
 
     OpBuilder builder(consumer);
     auto makeRole = [&](RoleKind kind, int64_t registers) {
@@ -65,14 +59,34 @@ struct SpecializeWarps : tile::impl::TileSpecializeWarpsBase<SpecializeWarps> {
       role.getBody().emplaceBlock();
       return role;
     };
-    RoleOp producerRole = makeRole(RoleKind::Producer, producerRegisters);
-    RoleOp consumerRole = makeRole(RoleKind::Consumer, consumerRegisters);
+    RoleOp producerRole = makeRole(RoleKind::Producer, registers->first);
+    RoleOp consumerRole = makeRole(RoleKind::Consumer, registers->second);
 
     builder.setInsertionPointToEnd(&producerRole.getBody().front());
     auto producer = cast<ForTilesOp>(builder.clone(*consumer));
     consumer->moveBefore(&consumerRole.getBody().front(), consumerRole.getBody().front().end());
     keepLoads(producer);
     keepCompute(consumer);
+  }
+
+  /// Registers of a producer and a consumer thread; 0: those it was launched with.
+  /// setmaxnreg moves registers inside what the block got at its launch, and waits forever for more
+  /// (PTX ISA, setmaxnreg).
+  std::optional<std::pair<int64_t, int64_t>> shareRegisters(KernelOp kernel) {
+    int64_t warpgroups = kernel.getWarpgroups(), all = warpgroups + 1;
+    int64_t producer = producerRegisters, consumer = consumerRegisters;
+    int64_t launched = std::min<int64_t>(registersPerSm / (128 * all) / 8 * 8, 255);
+    if (consumer <= launched)
+      return std::pair<int64_t, int64_t>(0, 0);
+    int64_t most = (launched * all - producer) / warpgroups / 8 * 8;
+    if (producer <= launched && consumer <= most)
+      return std::pair(producer, consumer);
+    kernel.emitOpError("gives ") << consumer << " registers to each of " << 128 * warpgroups
+                                 << " consumer threads and " << producer
+                                 << " to each of 128 producer threads; " << launched
+                                 << " a thread are there, so a consumer may have "
+                                 << std::max(most, launched);
+    return std::nullopt;
   }
 
   /// One thread runs the producer, so what ran once runs as it stands.
