@@ -24,8 +24,8 @@ using LogCallback = std::function<void(const std::string &message)>;
 Result<std::string> defaultCacheFolder();
 
 struct CacheOptions {
-  std::optional<std::string> folder =
-      {}; ///< nothing: defaultCacheFolder(); empty text: memory only
+  /// Nothing: defaultCacheFolder(). Empty text: memory only.
+  std::optional<std::string> folder = {};
   CacheMode mode = CacheMode::ReadWrite;
   uint64_t sizeLimitBytes = uint64_t(4) << 30; ///< of all entries on disk; 0: no limit
   int buildWaitMs =
