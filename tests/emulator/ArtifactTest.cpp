@@ -176,3 +176,26 @@ TEST_CASE("an emulator needs a folder and a compiler that runs") {
   REQUIRE(!emulator);
   CHECK(emulator.error().code == ErrorCode::InvalidArgument);
 }
+
+// Units must not lean on one compiler: whatever is found besides the default one gives the same
+// values.
+TEST_CASE("other compilers and debug flags give the same results") {
+  for (const char *compiler : {"g++", "clang++"}) {
+    CAPTURE(compiler);
+    EmulatorOptions options = testOptions();
+    options.compiler = compiler;
+    options.compilerFlags = {"-g", "-O0"};
+    Result<std::unique_ptr<Emulator>> emulator = Emulator::create(options);
+    if (!emulator) {
+      MESSAGE(compiler, " is not on this machine");
+      continue;
+    }
+    Tensors tensors;
+    Result<EmulatorReport> report = (*emulator)->launch(makeArtifact("16"), tensors.arguments);
+    REQUIRE_MESSAGE(report, report.error().text());
+    int expected = 17;
+    for (int64_t i = 0; i < k; ++i)
+      expected += tensors.x.data()[40 * Tensors::xStride + i];
+    CHECK(tensors.y.as<float>()[40 * Tensors::yStride + 15] == float(expected));
+  }
+}
