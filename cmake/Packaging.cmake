@@ -3,8 +3,9 @@
 include(GNUInstallDirs)
 
 if(TARGET moejit)
-  # MLIR's libraries name z3, zlib and zstd; what no code calls must not become a need of the archive. The old DT_RPATH
-  # also finds libnvrtc-builtins, which libnvrtc opens by name, so both may be put into lib/.
+  target_sources(moejit PRIVATE ${PROJECT_SOURCE_DIR}/tools/moejit/Arc4Random.cpp)
+  # A library that no code calls must not become a need of the archive. The old DT_RPATH also finds libnvrtc-builtins,
+  # which libnvrtc opens by name, so both may be put into lib/.
   target_link_options(moejit PRIVATE -Wl,--as-needed -Wl,--disable-new-dtags)
   set_target_properties(moejit PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
   install(TARGETS moejit RUNTIME DESTINATION bin)
@@ -17,6 +18,8 @@ install(FILES
   ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/THIRD_PARTY.md ${PROJECT_SOURCE_DIR}/README.md
   DESTINATION .)
 
+# The archive needs no tests: packing does not build `all` first.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 set(CPACK_GENERATOR TGZ)
 set(CPACK_PACKAGE_NAME moejit)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
