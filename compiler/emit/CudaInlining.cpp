@@ -43,7 +43,8 @@ llvm::DenseSet<Operation *> planInlining(Block &block) {
     statementOf[&op] = &op;
     bool isRead = isa<ptx::RegsGetOp>(op);
     if (op.getNumResults() != 1 || op.getNumRegions() || op.hasTrait<OpTrait::ConstantLike>() ||
-        !(isRead || isPure(&op)) || op.hasAttr("ptx.name") || !op.getResult(0).hasOneUse())
+        !(isRead || isMemoryEffectFree(&op)) || op.hasAttr("ptx.name") ||
+        !op.getResult(0).hasOneUse())
       continue;
     OpOperand &use = *op.getResult(0).getUses().begin();
     if (use.getOwner()->getBlock() != &block || !takesExpression(use))

@@ -7,9 +7,9 @@
 
 namespace moejit::emit {
 
-/// The operations of one block that have no statement of their own: pure ones with one use in the
-/// same block and no name, and reads of register arrays with no write before the statement that
-/// uses them. Constants are not in it.
+/// The operations of one block that have no statement of their own: those without effect, with one
+/// use in the same block and no name, and reads of register arrays with no write before the
+/// statement that uses them. Constants are not in it.
 llvm::DenseSet<mlir::Operation *> planInlining(mlir::Block &block);
 
 } // namespace moejit::emit

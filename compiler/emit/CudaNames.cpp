@@ -11,21 +11,24 @@ CudaNames::CudaNames(mlir::MLIRContext *context) {
 }
 
 bool CudaNames::isTaken(llvm::StringRef name) const {
-  // The wrappers of these have more in their name than the operation.
-  if (wrappers.contains(name) || name.starts_with("tma_load_") || name.starts_with("wgmma_"))
-    return true;
-  return llvm::any_of(scopes, [&](const llvm::StringSet<> &scope) { return scope.contains(name); });
+  return wrappers.contains(name) ||
+         llvm::any_of(scopes, [&](const llvm::StringSet<> &scope) { return scope.contains(name); });
 }
 
 std::string CudaNames::declare(llvm::StringRef wanted) {
   std::string name = wanted.str();
-  if (wanted.empty())
-    do
+  if (wanted.empty()) {
+    do {
       name = "v" + std::to_string(nextNumber++);
-    while (isTaken(name));
-  else
+    } while (isTaken(name));
+  } else {
+    // The wrappers of these have more in their names than the operation.
+    if (wanted.starts_with("tma_load_") || wanted.starts_with("wgmma_"))
+      name = "value_" + name;
+    std::string base = name;
     for (unsigned suffix = 1; isTaken(name); ++suffix)
-      name = wanted.str() + "_" + std::to_string(suffix);
+      name = base + "_" + std::to_string(suffix);
+  }
   scopes.back().insert(name);
   return name;
 }

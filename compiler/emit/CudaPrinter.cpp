@@ -194,8 +194,6 @@ LogicalResult Printer::checkIndices(Operation *op) {
 
 LogicalResult Printer::check(Operation *op) {
   if (isa_and_nonnull<ptx::PtxDialect>(op->getDialect())) {
-    if (isa<ptx::KernelOp>(op))
-      return op->emitOpError() << "cannot be inside another kernel";
     if (auto constant = dyn_cast<ptx::ConstantF32Op>(op); constant && !literal(op))
       return op->emitOpError()
              << "is not finite, and C++ has no literal for it; use ptx.float_bits";
@@ -250,7 +248,7 @@ bool Printer::hasStatements(Block &block) {
 
 void Printer::statement(Operation *op) {
   if (isInlined(op) || literal(op) || op->hasTrait<OpTrait::IsTerminator>() ||
-      (op->use_empty() && isPure(op)))
+      (op->use_empty() && isMemoryEffectFree(op)))
     return;
   llvm::TypeSwitch<Operation *>(op)
       .Case([&](scf::ForOp loop) { forLoop(loop); })
