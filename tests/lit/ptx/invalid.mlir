@@ -213,7 +213,7 @@ ptx.kernel @tooLong() attributes {threads = 128 : i32} {
 // -----
 
 ptx.kernel @type(%a: i32) attributes {threads = 128 : i32} {
-  // expected-error @+1 {{invalid kind of type specified: expected ptx.regs, but found 'i32'}}
+  // expected-error @+1 {{'regs' must be mutable array of registers, of rank 1 or 2, but got 'i32'}}
   ptx.regs_set %a, %a[0] : i32
 }
 
