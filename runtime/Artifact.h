@@ -1,4 +1,5 @@
-// A compiled kernel and all that is needed to launch it without a compiler: launch data, cubin, PTX, source, keys.
+// A compiled kernel and all that is needed to launch it without a compiler: launch data, cubin,
+// PTX, source, keys.
 #pragma once
 
 #include "runtime/Result.h"
@@ -13,15 +14,26 @@
 namespace moejit {
 
 /// A tensor a launch is given.
-enum class Operand : uint8_t { X, XScales, W, WScales, Offsets, ExpertIds, Counts, ExpertMap, Y, Workspace };
+enum class Operand : uint8_t {
+  X,
+  XScales,
+  W,
+  WScales,
+  Offsets,
+  ExpertIds,
+  Counts,
+  ExpertMap,
+  Y,
+  Workspace
+};
 const char *operandName(Operand operand);
 
-/// A number known only at launch: `constant + rows * perRow`, or an operand's row stride in bytes.
+/// A number of a launch: a constant, the row count, or an operand's row stride in bytes.
 struct LaunchValue {
   enum class Kind : uint8_t { Constant, Rows, StrideBytes };
   Kind kind = Kind::Constant;
-  int64_t constant = 0;           ///< Kind::Constant: the value
-  Operand operand = Operand::X;   ///< Kind::StrideBytes: whose row stride
+  int64_t constant = 0;         ///< Kind::Constant: the value
+  Operand operand = Operand::X; ///< Kind::StrideBytes: whose row stride
   bool operator==(const LaunchValue &) const = default;
 };
 
@@ -31,9 +43,9 @@ enum class Swizzle : uint8_t { None, B32, B64, B128 };
 struct TensorMapRecipe {
   Operand operand = Operand::X;
   ElementType type = ElementType::F8E4M3FN;
-  std::vector<LaunchValue> extents;      ///< elements, rank 1 to 5
-  std::vector<LaunchValue> strideBytes;  ///< rank - 1 entries, multiples of 16
-  std::vector<uint32_t> box;             ///< elements, each 1 to 256; inner bytes a multiple of 16
+  std::vector<LaunchValue> extents;     ///< elements, rank 1 to 5
+  std::vector<LaunchValue> strideBytes; ///< rank - 1 entries, multiples of 16
+  std::vector<uint32_t> box;            ///< elements, each 1 to 256; inner bytes a multiple of 16
   Swizzle swizzle = Swizzle::None;
   bool operator==(const TensorMapRecipe &) const = default;
 };
@@ -47,13 +59,15 @@ struct KernelParameter {
     Stride,    ///< i64: row stride of `operand` in elements
   };
   Kind kind = Kind::Pointer;
-  uint32_t recipe = 0;            ///< index into LaunchData::tensorMaps
+  uint32_t recipe = 0; ///< index into LaunchData::tensorMaps
   Operand operand = Operand::X;
   bool operator==(const KernelParameter &) const = default;
 };
 
-/// Blocks of a launch: min(SM count · blocksPerSm, tiles that `rows` can need), a multiple of the cluster.
-/// Tiles needed = (ceil(rows / tileM) + min(numExperts, rows) + 2 · zeroGroups) · ceil(n / tileN).
+/// Blocks of a launch: min(SM count · blocksPerSm, tiles that `rows` can need), a multiple of the
+/// cluster. Tiles needed = (ceil(rows / tileM) + min(numExperts, rows) + zeroed) · ceil(n / tileN),
+/// where `zeroed` is 2 when rows that no expert owns are zeroed (some lie before the first expert,
+/// some after the last), else 0.
 struct GridRule {
   int64_t tileM = 0;
   int64_t tileN = 0;
@@ -90,9 +104,9 @@ struct Artifact {
   static constexpr uint32_t formatMinor = 0;
 
   Spec spec;
-  std::string lookupKey;    ///< full text
-  std::string buildKey;     ///< full text; its SHA-256 names the entry
-  std::string arch;         ///< sm_90a
+  std::string lookupKey; ///< full text
+  std::string buildKey;  ///< full text; its SHA-256 names the entry
+  std::string arch;      ///< sm_90a
   std::string planText;
   std::string nvrtcVersion; ///< "13.0"
   uint32_t minDriver = 0;   ///< least CUDA driver version as cuDriverGetVersion counts (13000)
@@ -100,14 +114,16 @@ struct Artifact {
   ResourceUsage resources;
   std::string cubin;
   std::string ptx;
-  std::string source;       ///< the CUDA C++ translation unit
+  std::string source; ///< the CUDA C++ translation unit
   std::string compileLog;
   bool operator==(const Artifact &) const = default;
 };
 
-/// Bytes of `artifact`: magic, format, SHA-256 of the payload, then length-prefixed little-endian fields.
+/// Bytes of `artifact`: magic, format, payload length, a SHA-256 over format, length and payload,
+/// then the payload: tagged, length-prefixed, little-endian fields.
 std::string serialize(const Artifact &artifact);
-/// Reads what serialize wrote. Never crashes on hostile bytes. Errors: ParseError saying what is damaged.
+/// Reads what serialize wrote. Never crashes on hostile bytes. Errors: ParseError saying what is
+/// damaged.
 Result<Artifact> deserialize(std::string_view bytes);
 
 } // namespace moejit
