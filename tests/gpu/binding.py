@@ -193,9 +193,9 @@ def ceil_div(a, b):
 
 
 class Data:
-    """Random operands of `spec`; expert e owns `counts[e]` rows, in order."""
+    """Random operands of `spec`; expert e owns `counts[e]` rows, in order. `weights`: codes to use for w."""
 
-    def __init__(self, spec, counts, device, seed):
+    def __init__(self, spec, counts, device, seed, weights=None):
         generator = torch.Generator(device=device)
         generator.manual_seed(seed)
         self.spec, self.device, self.counts = spec, device, list(counts)
@@ -205,7 +205,7 @@ class Data:
             self.starts.append(self.starts[-1] + count)
         e, n, k, rows = spec.experts, spec.n, spec.k, self.rows
         self.x = random_codes((rows, k), device, generator)
-        self.w = random_codes((e, n, k), device, generator)
+        self.w = random_codes((e, n, k), device, generator) if weights is None else weights
         self.offsets = None
         if spec.dispatch == "grouped":
             self.offsets = torch.tensor(self.starts, dtype=torch.int32, device=device)

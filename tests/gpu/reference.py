@@ -59,7 +59,7 @@ def dense_peer(data, fast):
 
 def peer_of(spec):
     """The torch function that computes the same thing, or nothing."""
-    if spec.n % 16 or spec.k % 16 or spec.out != "bf16":
+    if spec.n % 16 or spec.k % 16:
         return None
     if spec.dispatch == "grouped":
         rowwise = spec.x.granule == [1, "*"] and spec.w.granule == [1, 1, "*"]
@@ -115,9 +115,9 @@ def run(arguments):
                 if device != "cpu":
                     torch.cuda.synchronize()
                 error = error_against_product(data, y)
-                # Against the peer directly: two right answers differ by their two roundings.
+                # Against the peer (bf16 out) directly: two right answers differ by both errors.
                 apart = binding.relative_error(y, peer_error) if peer_error is not None else None
-                ok = error <= limit and (apart is None or apart <= 2 * limit)
+                ok = error <= limit and (apart is None or apart <= limit + 2.2e-3)
                 text = f"{error:.2e}"
             except binding.MoejitError as problem:
                 ok, text, apart = False, str(problem).splitlines()[0], None
