@@ -14,3 +14,5 @@ find_library(zlibArchive libz.a REQUIRED)
 find_library(zstdArchive libzstd.a REQUIRED)
 set_target_properties(LLVMSupport PROPERTIES
   INTERFACE_LINK_LIBRARIES "LLVMDemangle;rt;dl;m;${zlibArchive};${zstdArchive}")
+# The one MLIR archive in use that needs more of LLVM than its support library: moejit-opt's remarks.
+set_property(TARGET MLIRRemarkStreamer APPEND PROPERTY INTERFACE_LINK_LIBRARIES LLVMRemarks)

@@ -33,6 +33,10 @@ const OptionalPass schedule[] = {
      [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
        return plan.skipEmptyRows ? tile::createTileSkipEmptyRows() : nullptr;
      }},
+    {"tile-unswitch-rows",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       return plan.skipEmptyRows ? tile::createTileUnswitchRows() : nullptr;
+     }},
     {"tile-prefetch-tile",
      [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
        return plan.prefetchTile ? tile::createTilePrefetchTile() : nullptr;

@@ -66,6 +66,20 @@ def TileBatchDots : TilePass<"tile-batch-dots"> {
 def TileSkipEmptyRows : TilePass<"tile-skip-empty-rows"> {
   let summary = "Issue no dot for fragments whose rows all lie past the rows of the tile";
 }
+def TileUnswitchRows : TilePass<"tile-unswitch-rows"> {
+  let summary = "Decide once a tile, not once a step, which fragments are empty";
+  let description = [{
+    A branch around a dot whose condition does not change along K moves out of the loop, which is then there twice.
+
+    ```mlir
+    scf.for … { tile.dot … batch 0; scf.if %c { tile.dot … batch 1 } }
+    ```
+    becomes
+    ```mlir
+    scf.if %c { scf.for … { tile.dot … batch 0; tile.dot … batch 1 } } else { scf.for … { tile.dot … batch 0 } }
+    ```
+  }];
+}
 def TileReadScales : TilePass<"tile-read-scales"> {
   let summary = "Read the scales of a promotion before the wait for its dot";
 }

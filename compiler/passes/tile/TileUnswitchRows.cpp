@@ -1,0 +1,83 @@
+// Owns the decision to give tiles with few rows a loop over K of their own.
+#include "compiler/passes/tile/TilePasses.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace moejit::tile {
+#define GEN_PASS_DEF_TILEUNSWITCHROWS
+#include "compiler/passes/tile/TilePasses.h.inc"
+} // namespace moejit::tile
+
+using namespace mlir;
+using namespace moejit;
+using namespace moejit::tile;
+
+namespace {
+
+/// Moves what computes `value` out of `loop`. False, with nothing moved, when it depends on the loop.
+bool moveOut(Value value, scf::ForOp loop) {
+  SmallVector<Operation *> chain;
+  SmallVector<Value> open = {value};
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    if (loop.isDefinedOutsideOfLoop(next))
+      continue;
+    Operation *op = next.getDefiningOp();
+    if (!op || op->getBlock() != loop.getBody() || !isPure(op) || op->getNumRegions() != 0)
+      return false;
+    if (!llvm::is_contained(chain, op))
+      chain.push_back(op);
+    open.append(op->operand_begin(), op->operand_end());
+  }
+  // In the loop's own order, so that every operand goes before its user.
+  llvm::sort(chain, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  for (Operation *op : chain)
+    op->moveBefore(loop);
+  return true;
+}
+
+struct UnswitchRows : tile::impl::TileUnswitchRowsBase<UnswitchRows> {
+  void runOnOperation() override {
+    SmallVector<scf::ForOp> loops;
+    getOperation().walk([&](scf::ForOp loop) { loops.push_back(loop); });
+    while (!loops.empty())
+      unswitch(loops.pop_back_val(), loops);
+  }
+
+  /// Turns `for { if (c) … else … }` with invariant c into `if (c) for … else for …`, and adds the two loops to `loops`.
+  void unswitch(scf::ForOp loop, SmallVector<scf::ForOp> &loops) {
+    if (loop.getNumResults() != 0)
+      return;
+    scf::IfOp branch;
+    for (scf::IfOp candidate : loop.getBody()->getOps<scf::IfOp>())
+      if (candidate.getNumResults() == 0 && containsDot(candidate) &&
+          moveOut(candidate.getCondition(), loop)) {
+        branch = candidate;
+        break;
+      }
+    if (!branch)
+      return;
+    OpBuilder builder(loop);
+    auto outer = scf::IfOp::create(builder, branch.getLoc(), branch.getCondition(),
+                                   /*withElseRegion=*/true);
+    for (bool taken : {true, false}) {
+      builder.setInsertionPointToStart(taken ? outer.thenBlock() : outer.elseBlock());
+      IRMapping mapping;
+      auto copy = cast<scf::ForOp>(builder.clone(*loop, mapping));
+      auto inner = cast<scf::IfOp>(mapping.lookup(branch.getOperation()));
+      if (Block *kept = taken ? inner.thenBlock() : inner.elseBlock())
+        inner->getBlock()->getOperations().splice(inner->getIterator(), kept->getOperations(),
+                                                  kept->begin(), std::prev(kept->end()));
+      inner.erase();
+      loops.push_back(copy);
+    }
+    loop.erase();
+  }
+
+  bool containsDot(scf::IfOp branch) {
+    return branch->walk([](DotOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  }
+};
+
+} // namespace
