@@ -34,13 +34,6 @@ void KernelOp::print(OpAsmPrinter &printer) {
                                            getResAttrsAttrName());
 }
 
-LogicalResult KernelOp::verifyRegions() {
-  Block &block = getBody().front();
-  if (!block.empty() && isa<ReturnOp>(block.back()))
-    return success();
-  return emitOpError("expected a moe.return at its end");
-}
-
 void KernelOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
   if (region.empty())
     return;

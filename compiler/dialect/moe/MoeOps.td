@@ -32,7 +32,6 @@ def Moe_KernelOp : Moe_Op<"kernel", [
   let regions = (region SizedRegion<1>:$body);
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type)>];
   let hasCustomAssemblyFormat = 1;
-  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::Region *getCallableRegion() { return &getBody(); }
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }

@@ -409,7 +409,7 @@ moe.kernel @passes(%x: tensor<?x512xf8E4M3FN, #x>, %offsets: tensor<33xi32>, %w:
 // expected-note@+1 {{w is declared here}}
 moe.kernel @trips(%x: tensor<?x512xf8E4M3FN, #x>, %offsets: tensor<33xi32>, %w: tensor<32x256x512xf8E4M3FN, #w>) -> tensor<?x256xbf16> {
   // expected-error@+2 {{'moe.gemm' op N is 256, expected a multiple of the 3 parts of w [MJ018]}}
-  // expected-note@+1 {{the next legal value is 258}}
+  // expected-note@+1 {{the next legal value is 264}}
   %y = moe.gemm grouped(%x, %offsets, %w)
      : tensor<?x512xf8E4M3FN, #x>, tensor<33xi32>, tensor<32x256x512xf8E4M3FN, #w> -> tensor<?x256xbf16>
   moe.return %y : tensor<?x256xbf16>
