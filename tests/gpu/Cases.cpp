@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <climits>
 #include <fstream>
 
@@ -78,6 +79,19 @@ ProblemOptions unowned(int64_t leading, int64_t trailing) {
   return options;
 }
 
+/// `counts` of as many experts as there are in buffers of `spec`, counted past the end again.
+RoutingCase masked(std::string name, const Spec &spec, std::vector<int64_t> counts,
+                   bool isQuick = false) {
+  std::vector<int64_t> all;
+  for (int64_t e = 0; e < spec.numExperts; ++e)
+    all.push_back(std::min(counts[size_t(e) % counts.size()], spec.maxRows));
+  return {std::move(name),
+          spec.numExperts * spec.maxRows,
+          Routing::fromCounts(std::move(all)),
+          {},
+          isQuick};
+}
+
 ProblemOptions padded(const Spec &spec) {
   ProblemOptions options;
   options.xPadBytes = 48;
@@ -87,7 +101,37 @@ ProblemOptions padded(const Spec &spec) {
   return options;
 }
 
+std::vector<RoutingCase> maskedRoutings(const Spec &spec) {
+  std::vector<RoutingCase> all;
+  int64_t most = spec.maxRows;
+  all.push_back(masked("all buffers full", spec, {most}));
+  all.push_back(masked("all buffers empty", spec, {0}, true));
+  all.push_back(masked("one row", spec, {0, 0, 1, 0, 0, 0}, true));
+  all.push_back(masked("one expert has all rows", spec, {0, most, 0, 0, 0, 0}));
+  all.push_back(masked("tile 64 ± 1", spec, {63, 64, 65, 1, 0, 62}, true));
+  all.push_back(masked("tile 128 ± 1", spec, {127, 128, 129, 0, 1, 126}, true));
+  all.push_back(masked("uneven", spec, {most - 1, 7, 0, most, 30, 100}));
+  // The kernel sees what follows; makeProblem must know what comes of it.
+  RoutingCase outOfRange = masked("counts out of range", spec, {0, most, most, 0, 5, most}, true);
+  const int32_t raw[] = {-7, int32_t(most + 1), INT32_MAX, INT32_MIN, 5, int32_t(2 * most)};
+  for (int64_t e = 0; e < spec.numExperts; ++e)
+    outOfRange.rawCounts.push_back(raw[e % 6]);
+  all.push_back(std::move(outOfRange));
+  RoutingCase strided = masked("padded strides", spec, {20, most, 3, 0, 100, 64}, true);
+  strided.options = padded(spec);
+  all.push_back(std::move(strided));
+  return all;
+}
+
 } // namespace
+
+oracle::HostProblem makeProblem(const Case &entry, const RoutingCase &routing, uint64_t seed) {
+  oracle::HostProblem problem =
+      oracle::makeProblem(entry.spec, routing.rows, routing.routing, seed, routing.options);
+  if (!routing.rawCounts.empty())
+    problem.counts = routing.rawCounts;
+  return problem;
+}
 
 std::vector<RoutingCase> routingsOf(const Case &entry) {
   const Spec &spec = entry.spec;
@@ -103,6 +147,8 @@ std::vector<RoutingCase> routingsOf(const Case &entry) {
     all.push_back({"padded strides", 200, Routing::uniform(), padded(spec), true});
     return all;
   }
+  if (spec.dispatch == Dispatch::Masked)
+    return maskedRoutings(spec);
   if (entry.isIn("many")) {
     all.push_back({"uniform", 700, Routing::uniform()});
     all.push_back({"skewed", 900, Routing::skewed()});

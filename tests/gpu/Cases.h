@@ -30,11 +30,15 @@ struct RoutingCase {
   int64_t rows = 0;
   oracle::Routing routing;
   oracle::ProblemOptions options = {};
-  bool isQuick = false; ///< worth running under a memory checker
+  bool isQuick = false;                ///< worth running under a memory checker
+  std::vector<int32_t> rawCounts = {}; ///< masked: counts as the kernel sees them, out of range
 };
 
 /// The edge routings of `spec`: no row, one row, empty experts, one expert owning all, tile edges,
 /// skewed rows, rows nobody owns, offsets out of order and out of range, padded strides.
 std::vector<RoutingCase> routingsOf(const Case &entry);
+
+/// Operands of `entry` under `routing`, deterministic in `seed`.
+oracle::HostProblem makeProblem(const Case &entry, const RoutingCase &routing, uint64_t seed);
 
 } // namespace moejit::gpu

@@ -138,6 +138,7 @@ LaunchImage::LaunchImage(const oracle::HostProblem &given, uint64_t workspaceByt
       {given.w.data(), given.w.size()},
       {wScales.data(), wScales.size()},
       {given.offsets.data(), given.offsets.size() * 4},
+      {given.counts.data(), given.counts.size() * 4},
       {nullptr, size_t(workspaceBytes)},
       {y.bytes.data(), y.bytes.size()},
   }};
@@ -169,6 +170,8 @@ GemmArguments LaunchImage::arguments(const std::array<cu::DevicePointer, fieldCo
   result.wScales = {pointer(WScales), 0};
   if (problem->spec.dispatch == Dispatch::Grouped)
     result.offsets = {pointer(Offsets), 0};
+  if (problem->spec.dispatch == Dispatch::Masked)
+    result.counts = {pointer(Counts), 0};
   result.y = {pointer(Y), problem->yStride};
   result.rows = problem->rows;
   result.workspace = pointer(Workspace);
@@ -186,7 +189,8 @@ LaunchImage::Place LaunchImage::exactY() const {
 }
 
 std::string LaunchImage::inputsAreIntact(const std::vector<uint8_t> &after) const {
-  static const char *const names[] = {"x", "the scales of x", "w", "the scales of w", "offsets"};
+  static const char *const names[] = {"x",       "the scales of x", "w", "the scales of w",
+                                      "offsets", "counts"};
   size_t end = places[Workspace].offset;
   if (std::memcmp(bytes.data(), after.data(), end) != 0) {
     size_t at = 0;
@@ -198,7 +202,7 @@ std::string LaunchImage::inputsAreIntact(const std::vector<uint8_t> &after) cons
                    ? fmt::format("{} bytes before {} were overwritten", places[i].offset - at,
                                  names[i])
                    : fmt::format("byte {} of {} was overwritten", at - places[i].offset, names[i]);
-    return "bytes after the offsets were overwritten";
+    return "bytes before the workspace were overwritten";
   }
   auto differs = [&](size_t from, size_t to) {
     return std::memcmp(bytes.data() + from, after.data() + from, to - from) != 0;

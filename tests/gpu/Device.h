@@ -99,7 +99,7 @@ private:
 /// scales, offsets, workspace, y. Read past the end of a tensor shows as NaN, a write anywhere but
 /// into y and the workspace shows in inputsAreIntact().
 struct LaunchImage {
-  enum Field { X, XScales, W, WScales, Offsets, Workspace, Y, fieldCount };
+  enum Field { X, XScales, W, WScales, Offsets, Counts, Workspace, Y, fieldCount };
   struct Place {
     size_t offset = 0;
     size_t bytes = 0;

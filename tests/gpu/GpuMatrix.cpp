@@ -152,8 +152,7 @@ private:
     }
     if (open.empty())
       return;
-    oracle::HostProblem problem = oracle::makeProblem(
-        job.entry->spec, job.routing.rows, job.routing.routing, 1000 + index, job.routing.options);
+    oracle::HostProblem problem = makeProblem(*job.entry, job.routing, 1000 + index);
     oracle::OracleResult reference = oracle::reference(problem, oracle::Selection::all(problem), 1);
     JitHandle handle = jit->handle(job.entry->spec);
     for (auto &[plan, outcome] : open) {

@@ -43,8 +43,16 @@ ScaleLayout layoutOf(std::vector<Granule> granule, ScaleSource source,
   return layout;
 }
 
-std::vector<NamedLayout> activationLayouts() {
+std::vector<NamedLayout> activationLayouts(Dispatch dispatch) {
   Granule whole = Granule::whole(), one = Granule::of(1), group = Granule::of(128);
+  if (dispatch == Dispatch::Masked) // buffers [E, Mmax, K]
+    return {
+        {"x-tensor", layoutOf({whole, whole, whole}, ScaleSource::Static)},
+        {"x-expert", layoutOf({one, whole, whole}, ScaleSource::Static)},
+        {"x-token", layoutOf({one, one, whole}, ScaleSource::Dynamic)},
+        {"x-group", layoutOf({one, one, group}, ScaleSource::Dynamic)},
+        {"x-group-mn", layoutOf({one, one, group}, ScaleSource::Dynamic, ScaleOrder::MnMajor, 16)},
+    };
   return {
       {"x-tensor", layoutOf({whole, whole}, ScaleSource::Static)},
       {"x-expert", layoutOf({Granule::expert(), whole}, ScaleSource::Static)},
@@ -79,6 +87,9 @@ Spec specOf(Dispatch dispatch, const NamedLayout &w, const NamedLayout &x, Eleme
   spec.numExperts = dispatch == Dispatch::Eager ? 1 : extents.numExperts;
   spec.n = extents.n;
   spec.k = extents.k;
+  // 2 tiles of 64 rows and a bit, or whole tiles.
+  if (dispatch == Dispatch::Masked)
+    spec.maxRows = extents.n % 128 == 0 ? 256 : 150;
   spec.outType = out;
   spec.xScales = x.layout;
   spec.wScales = w.layout;
@@ -96,13 +107,16 @@ void add(std::vector<Entry> &entries, std::string name, std::string groups, cons
     entries.push_back({std::move(name), std::move(groups), spec});
 }
 
-/// Every legal layout: ragged extents with each output type, aligned ones with one of them in turn.
+/// Every legal layout: ragged extents with each output type (masked: one of them in turn), aligned
+/// ones with one of them in turn.
 void addMatrix(std::vector<Entry> &entries, Dispatch dispatch) {
   const ElementType outs[] = {ElementType::BF16, ElementType::F16, ElementType::F32};
   int turn = 0;
   for (const NamedLayout &w : weightLayouts(dispatch))
-    for (const NamedLayout &x : activationLayouts()) {
+    for (const NamedLayout &x : activationLayouts(dispatch)) {
       for (ElementType out : outs) {
+        if (dispatch == Dispatch::Masked && out != outs[(turn + 1) % 3])
+          continue;
         Spec spec = specOf(dispatch, w, x, out, ragged);
         std::string name = nameOf(spec, w.name, x.name);
         // One kernel of each way scales take, and each output type, under the memory checker.
@@ -110,7 +124,7 @@ void addMatrix(std::vector<Entry> &entries, Dispatch dispatch) {
             "grouped.w-tensor.x-tensor.bf16",  "grouped.w-expert.x-expert.f16",
             "grouped.w-channel.x-token.bf16",  "grouped.w-block.x-group.f32",
             "grouped.w-block.x-group-mn.bf16", "eager.w-block.x-group-mn.bf16",
-            "eager.w-channel.x-token.f32"};
+            "eager.w-channel.x-token.f32",     "masked.w-block.x-group-mn.f32"};
         bool isQuick = std::any_of(std::begin(quick), std::end(quick), [&](const char *prefix) {
           return name.rfind(std::string(prefix) + ".", 0) == 0;
         });
@@ -123,7 +137,8 @@ void addMatrix(std::vector<Entry> &entries, Dispatch dispatch) {
 
 /// Kernels that differ in something other than the layout.
 void addOthers(std::vector<Entry> &entries) {
-  std::vector<NamedLayout> x = activationLayouts(), w = weightLayouts(Dispatch::Grouped);
+  std::vector<NamedLayout> x = activationLayouts(Dispatch::Grouped),
+                           w = weightLayouts(Dispatch::Grouped);
   const std::pair<NamedLayout, NamedLayout> unscaledAlongK[] = {{w[0], x[0]}, {w[2], x[2]}};
   for (const auto &[weights, activations] : unscaledAlongK)
     for (Extents extents : {aligned, ragged}) {
@@ -281,6 +296,7 @@ int main(int argc, char **argv) {
     return fmt::print(stderr, "moejit-gpu-bundle: {}\n", added.error().text()), 1;
   addMatrix(entries, Dispatch::Grouped);
   addMatrix(entries, Dispatch::Eager);
+  addMatrix(entries, Dispatch::Masked);
   addOthers(entries);
   std::erase_if(entries, [&](const Entry &entry) {
     return !only.empty() && entry.name.find(only) == std::string::npos;

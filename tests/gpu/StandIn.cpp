@@ -1,7 +1,7 @@
 // A libcuda.so.1 whose device is the emulator, for testing the GPU tests themselves (and the C API)
 // without a GPU. Device memory is host memory, streams run in order and at once, graphs are lists
-// of calls. Kernels are recognised by their cubins, which must come from the bundle folder given at
-// build time. Not installed, never linked by anything.
+// of calls. Kernels are recognised by their cubins, which must come from <build>/gpu/bundle, or from
+// the folder that the file `bundle` names. Not installed, never linked by anything.
 #include "runtime/Driver.h"
 #include "runtime/emulator/Emulator.h"
 
@@ -81,8 +81,11 @@ uint64_t elfBytes(const char *image) {
 const Artifact *artifactOf(const char *image) {
   static std::vector<std::unique_ptr<Artifact>> all = [] {
     std::vector<std::unique_ptr<Artifact>> found;
+    // The file `bundle` of the work folder names another folder of kernels.
+    std::string folder = MOEJIT_STAND_IN_BUNDLE;
+    std::ifstream(MOEJIT_STAND_IN_WORK "/bundle") >> folder;
     std::error_code problem;
-    for (const auto &file : std::filesystem::directory_iterator(MOEJIT_STAND_IN_BUNDLE, problem)) {
+    for (const auto &file : std::filesystem::directory_iterator(folder, problem)) {
       if (file.path().extension() != ".kernel")
         continue;
       std::ifstream in(file.path(), std::ios::binary);
