@@ -241,7 +241,7 @@ Result<void> build(const std::vector<Entry> &entries, const std::string &folder,
 }
 
 constexpr const char *help =
-    R"(usage: moejit-gpu-bundle -o FOLDER --kernels FOLDER [--threads N] [--only TEXT] [--list]
+    R"(usage: moejit-gpu-bundle -o FOLDER --kernels FOLDER [--threads N] [--only TEXT] [--group WORD] [--list]
 
 Compiles what moejit-gpu-tests and speed.py run into FOLDER/bundle and lists it in FOLDER/specs.tsv
 (name, groups, canonical spec). Kernels that the folder has already are not compiled again.
@@ -249,6 +249,7 @@ Compiles what moejit-gpu-tests and speed.py run into FOLDER/bundle and lists it 
   --kernels FOLDER  the catalogue, *.mlir
   --threads N       compile on N threads (2)
   --only TEXT       only specs whose name contains TEXT
+  --group WORD      only specs of that group: matrix, quick, many or catalogue
   --list            print the specs and compile nothing
 
 exit code: 0 all compiled, 1 a spec failed, 2 wrong usage
@@ -262,7 +263,7 @@ int usage(const std::string &problem) {
 } // namespace
 
 int main(int argc, char **argv) {
-  std::string folder, kernels, only;
+  std::string folder, kernels, only, group;
   unsigned threads = 2;
   bool listOnly = false;
   for (int i = 1; i < argc; ++i) {
@@ -282,6 +283,8 @@ int main(int argc, char **argv) {
       kernels = value;
     else if (option == "--only")
       only = value;
+    else if (option == "--group")
+      group = value;
     else if (option == "--threads")
       threads = unsigned(std::clamp(std::atoi(value.c_str()), 1, 64));
     else
@@ -299,7 +302,9 @@ int main(int argc, char **argv) {
   addMatrix(entries, Dispatch::Masked);
   addOthers(entries);
   std::erase_if(entries, [&](const Entry &entry) {
-    return !only.empty() && entry.name.find(only) == std::string::npos;
+    return entry.name.find(only) == std::string::npos ||
+           (' ' + entry.groups + ' ').find(group.empty() ? "" : ' ' + group + ' ') ==
+               std::string::npos;
   });
   if (listOnly) {
     size_t plans = 0;
