@@ -110,18 +110,21 @@ class Run(CliTest):
         self.moejit("run", file, "--tokens", 9, "--device", "emulator", "--no-cache")
         self.assertFalse((self.folder / ".cache").exists())
 
-    def test_a_wrong_kernel_is_seen(self):
-        # The bundle's only kernel is swapped for one whose code adds a half to what it stores.
-        file = self.write("a.mlir", grouped())
+    def break_kernel(self, file, right, wrong):
+        """Changes the body of the kernel that the emulator has compiled for 9 rows of `file`."""
         self.moejit("run", file, "--tokens", 9, "--device", "emulator", "--check")
         units = self.folder / ".cache/moejit/emulator"
         source, = units.glob("*.cpp")
-        text = source.read_text()
-        broken = text.replace("fma_f32(", "1.01f * fma_f32(")
-        self.assertNotEqual(text, broken)
-        source.write_text(broken)
+        wrappers, body = source.read_text().split("moejit_kernel(", 1)
+        self.assertIn(right, body)
+        source.write_text(wrappers + "moejit_kernel(" + body.replace(right, wrong))
         library, = units.glob("*.so")
         library.unlink()
+
+    def test_a_wrong_kernel_is_seen(self):
+        # The unit that the emulator loads is swapped for one that multiplies wrongly.
+        file = self.write("a.mlir", grouped())
+        self.break_kernel(file, "fma_f32(", "1.01f * fma_f32(")
         done = self.moejit("run", file, "--tokens", 9, "--device", "emulator", "--check", expect=1)
         self.assertIn("check     WRONG: relative error", done.out)
         found = self.run_json(file, "--tokens", 9, "--check", expect=1)
@@ -129,21 +132,13 @@ class Run(CliTest):
 
     def test_a_fault_is_a_wrong_result(self):
         file = self.write("a.mlir", grouped())
-        self.moejit("run", file, "--tokens", 9, "--device", "emulator")
-        units = self.folder / ".cache/moejit/emulator"
-        source, = units.glob("*.cpp")
-        text = source.read_text()
-        broken = text.replace("mbarrier_init(", "mbarrier_init(1 + ", 1)
-        self.assertNotEqual(text, broken)
-        source.write_text(broken)
-        library, = units.glob("*.so")
-        library.unlink()
+        self.break_kernel(file, " mbarrier_init(", " mbarrier_init(1 + ")
         done = self.moejit("run", file, "--tokens", 9, "--device", "emulator", expect=1)
         self.assertIn("mbarrier_init", done.err)
 
     def test_too_large_problems_are_refused_before_they_start(self):
-        done = self.moejit("run", KERNELS / "deepseek-v3.gate_up.mlir", "--experts", 100000,
-                           "--device", "emulator", expect=3)
+        done = self.moejit("run", KERNELS / "deepseek-v3.gate_up.mlir", "--experts", 1024,
+                           "--n", 1 << 20, "--device", "emulator", expect=3)
         self.assertIn("of memory", done.err)
         self.assertIn("--experts", done.err)
 

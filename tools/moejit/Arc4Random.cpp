@@ -1,4 +1,5 @@
-// Keeps the released program off glibc 2.36: LLVM's Support library calls arc4random, which older glibc lacks.
+// Keeps the released program off glibc 2.36: LLVM's Support library calls arc4random, which older
+// glibc lacks.
 #include <cstdint>
 #include <cstdlib>
 #include <sys/random.h>

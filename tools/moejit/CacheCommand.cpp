@@ -39,11 +39,12 @@ std::string shortSpec(const std::string &text) {
                      elementTypeName(spec->outType));
 }
 
-void write(JsonWriter &json, const CacheEntry &entry) {
-  json.beginObject().field("key", entry.name).field("bytes", entry.bytes);
+/// The fields of `entry`, inside an object.
+void writeFields(JsonWriter &json, const CacheEntry &entry) {
+  json.field("key", entry.name).field("bytes", entry.bytes);
   json.field("usedNs", entry.usedNs);
   if (entry.damage) {
-    json.field("damage", entry.damage->message).endObject();
+    json.field("damage", entry.damage->message);
     return;
   }
   json.field("spec", entry.spec).field("arch", entry.arch).field("planText", entry.planText);
@@ -57,7 +58,7 @@ void write(JsonWriter &json, const CacheEntry &entry) {
       json.field("maxRows", range.maxRows);
     json.endObject();
   }
-  json.endArray().endObject();
+  json.endArray();
 }
 
 int list(const Arguments &arguments, Cache &cache) {
@@ -69,7 +70,9 @@ int list(const Arguments &arguments, Cache &cache) {
   uint64_t bytes = 0;
   for (const CacheEntry &entry : entries) {
     bytes += entry.bytes;
-    write(json, entry);
+    json.beginObject();
+    writeFields(json, entry);
+    json.endObject();
     std::string key = entry.name.substr(0, 12);
     if (entry.damage)
       rows.push_back({key, bytesText(entry.bytes), timeText(entry.usedNs), "-", "-",
@@ -102,8 +105,8 @@ int info(const Arguments &arguments, Cache &cache, const std::string &key) {
     return fail(arguments, artifact.error());
   if (arguments.has("--json")) {
     JsonWriter json;
-    json.beginObject().key("entry");
-    write(json, *entry);
+    json.beginObject();
+    writeFields(json, *entry);
     json.field("registers", artifact->resources.registers);
     json.field("spillStoreBytes", artifact->resources.spillStoreBytes);
     json.field("spillLoadBytes", artifact->resources.spillLoadBytes);

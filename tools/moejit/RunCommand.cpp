@@ -101,7 +101,8 @@ Result<RunOptions> readOptions(const Arguments &arguments, const Spec &spec) {
   if (arguments.has("--rows-padding")) {
     options.padding.xPadBytes = 48;
     options.padding.yPadElements = 24;
-    options.padding.xScalePad = 8;
+    // One scale a row is a vector, and has no gaps.
+    options.padding.xScalePad = spec.xScales.kGranule() != 0 ? 8 : 0;
   }
   return options;
 }
