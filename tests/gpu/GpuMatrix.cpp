@@ -33,8 +33,8 @@ constexpr int mostRestarts = 20;
 
 struct Options {
   std::string folder, journal, markdown, lines, only;
-  bool isQuick = false, separate = false, inProcess = false, withMatrix = true, withLaunch = true,
-       listOnly = false, isWorker = false;
+  bool isQuick = false, separate = false, shortensY = false, inProcess = false, withMatrix = true,
+       withLaunch = true, listOnly = false, isWorker = false;
   unsigned threads = 0;
   double seconds = 0; ///< of everything; 0: no limit
   double hangSeconds = 10;
@@ -183,6 +183,11 @@ private:
     outcome.relativeError = comparison.relativeError;
     outcome.worstRatio = comparison.worstRatio;
     outcome.compared = comparison.compared;
+    if (comparison.worstRow >= 0)
+      outcome.worst =
+          fmt::format("{:.6g}, expected {:.6g} ± {:.1e} at [{}, {}]", comparison.worstOut,
+                      comparison.worstReference, comparison.worstBound, comparison.worstRow,
+                      comparison.worstColumn);
     outcome.ok = comparison.ok() && overwritten.empty() && isClose;
     if (!outcome.ok)
       outcome.text = comparison.text() + (overwritten.empty() ? "" : "; " + overwritten) +
@@ -424,6 +429,7 @@ element with the oracle; then tests launches: graphs, captures, streams, threads
 
   --quick            a few kernels and routings, for compute-sanitizer
   --separate         every tensor in an allocation of its exact size
+  --short-y          with --separate, y gets half its memory: a memory checker must notice
   --in-process       no worker processes: a lost context ends the run
   --no-matrix        launch tests only
   --no-launch        kernels only
@@ -460,8 +466,8 @@ int main(int argc, char **argv) {
     if (option == "--help")
       return fmt::print("{}", help), 0;
     if (flag("--quick", options.isQuick) || flag("--separate", options.separate) ||
-        flag("--in-process", options.inProcess) || flag("--list", options.listOnly) ||
-        flag("--no-matrix", options.withMatrix, false) ||
+        flag("--short-y", options.shortensY) || flag("--in-process", options.inProcess) ||
+        flag("--list", options.listOnly) || flag("--no-matrix", options.withMatrix, false) ||
         flag("--no-launch", options.withLaunch, false))
       continue;
     if (option[0] != '-') {

@@ -72,7 +72,7 @@ void Journal::reload() {
   std::string line;
   while (std::getline(in, line)) {
     std::vector<std::string> fields = split(line);
-    if (fields.size() != 10)
+    if (fields.size() != 11)
       continue;
     Outcome outcome;
     outcome.subject = fields[1];
@@ -83,7 +83,8 @@ void Journal::reload() {
     outcome.worstRatio = std::strtod(fields[6].c_str(), nullptr);
     outcome.compared = std::strtoll(fields[7].c_str(), nullptr, 10);
     outcome.isLost = fields[8] == "1";
-    outcome.text = fields[9];
+    outcome.worst = fields[9];
+    outcome.text = fields[10];
     if (fields[0] == "B") {
       begun[outcome.key()] = outcome;
       continue;
@@ -102,9 +103,10 @@ void Journal::write(char kind, const Outcome &outcome) {
   std::lock_guard guard(mutex);
   if (!file)
     return;
-  fmt::print(file, "{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", kind, plain(outcome.subject),
+  fmt::print(file, "{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", kind, plain(outcome.subject),
              plain(outcome.situation), plain(outcome.plan), int(outcome.ok), outcome.relativeError,
-             outcome.worstRatio, outcome.compared, int(outcome.isLost), plain(outcome.text));
+             outcome.worstRatio, outcome.compared, int(outcome.isLost), plain(outcome.worst),
+             plain(outcome.text));
   std::fflush(file);
 }
 
@@ -213,19 +215,34 @@ std::string markdownOf(const std::vector<Outcome> &outcomes, size_t notRun,
 }
 
 std::string everyLineOf(const std::vector<Outcome> &outcomes) {
-  std::vector<const Outcome *> sorted;
-  for (const Outcome &outcome : outcomes)
-    sorted.push_back(&outcome);
-  std::stable_sort(sorted.begin(), sorted.end(), [](const Outcome *a, const Outcome *b) {
-    return std::tie(a->subject, a->plan) < std::tie(b->subject, b->plan);
-  });
-  std::string text = "| kernel | rows and plan | routing | elements | error | worst element | |\n"
-                     "| --- | --- | --- | --- | --- | --- | --- |\n";
-  for (const Outcome *outcome : sorted)
-    text +=
-        fmt::format("| {} | {} | {} | {} | {:.2e} | {:.3f} | {} |\n", outcome->subject,
-                    outcome->plan, outcome->situation, outcome->compared, outcome->relativeError,
-                    outcome->worstRatio, outcome->ok ? "ok" : "**" + outcome->text + "**");
+  struct Line {
+    Outcome worst;
+    int plans = 0;
+    bool ok = true;
+  };
+  std::map<std::pair<std::string, std::string>, Line> lines;
+  for (const Outcome &outcome : outcomes) {
+    Line &line = lines[{outcome.subject, outcome.situation}];
+    double relativeError = std::max(line.worst.relativeError, outcome.relativeError);
+    bool isWorse = line.plans == 0 || (line.ok && !outcome.ok) ||
+                   (line.ok == outcome.ok && outcome.worstRatio > line.worst.worstRatio);
+    if (isWorse)
+      line.worst = outcome;
+    line.worst.relativeError = relativeError;
+    line.ok &= outcome.ok;
+    ++line.plans;
+  }
+  std::string text = "# Every kernel and routing, one line each\n\n"
+                     "The worst of the kernel's plans; see matrix.md. Bounds are those of "
+                     "docs/numerics.md.\n\n"
+                     "| kernel | routing | plans | elements | error | worst element of its bound | "
+                     "which | |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n";
+  for (const auto &[key, line] : lines)
+    if (line.worst.subject != "launch")
+      text += fmt::format("| {} | {} | {} | {} | {:.2e} | {:.3f} | {} | {} |\n", key.first,
+                          key.second, line.plans, line.worst.compared, line.worst.relativeError,
+                          line.worst.worstRatio, line.worst.worst,
+                          line.ok ? "ok" : "**" + line.worst.text + "**");
   return text;
 }
 

@@ -20,6 +20,7 @@ struct Outcome {
   double relativeError = 0;
   double worstRatio = 0; ///< of the worst element to its bound
   int64_t compared = 0;  ///< elements
+  std::string worst;     ///< that element: "1.5, expected 1.4 ± 0.2 at [3, 7]"
   std::string text;      ///< for people: numbers of a launch test, or what went wrong
   bool isLost = false;   ///< the kernel took the context with it
 
@@ -68,7 +69,7 @@ std::string summaryOf(const std::vector<Outcome> &outcomes, size_t notRun);
 /// The tables of docs/results: launch tests, one row for each kernel, one for each routing.
 std::string markdownOf(const std::vector<Outcome> &outcomes, size_t notRun,
                        const std::string &device);
-/// Every check as one row of a Markdown table.
+/// One row of a Markdown table for each kernel and routing: the worst of its plans.
 std::string everyLineOf(const std::vector<Outcome> &outcomes);
 
 } // namespace moejit::gpu

@@ -1,7 +1,7 @@
 // A libcuda.so.1 whose device is the emulator, for testing the GPU tests themselves (and the C API)
 // without a GPU. Device memory is host memory, streams run in order and at once, graphs are lists
-// of calls. Kernels are recognised by their cubins, which must come from <build>/gpu/bundle, or from
-// the folder that the file `bundle` names. Not installed, never linked by anything.
+// of calls. Kernels are recognised by their cubins, which must come from <build>/gpu/bundle, or
+// from the folder that the file `bundle` names. Not installed, never linked by anything.
 #include "runtime/Driver.h"
 #include "runtime/emulator/Emulator.h"
 

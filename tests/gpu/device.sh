@@ -1,7 +1,9 @@
 #!/bin/bash
 # Runs everything that needs a GPU from what stage.sh gathered: environment, kernels against the oracle, memory checker,
 # torch references, speed. Each step has a time limit and a failure stops nothing; tables and logs go to $OUT, a summary
-# comes last. usage: device.sh [env|matrix|memcheck|reference|speed|racecheck|initcheck|synccheck ...]
+# comes last.
+# usage: device.sh [env|matrix|launch|memcheck|reference|speed|racecheck|initcheck|
+# synccheck ...] (launch: only the launch tests of matrix, as for a machine with two GPUs)
 set -u
 started=$(date +%s)
 here=$(cd "$(dirname "$0")" && pwd)
@@ -55,7 +57,7 @@ done
 
 # sanitize TOOL SECONDS: the quick tests, each tensor in an allocation of its own, under one tool.
 sanitize() {
-  local tool=$1 limit=$2
+  local tool=$1 limit=$2 more=${3:-}
   if [ -z "$sanitizer" ]; then
     note "== $tool: compute-sanitizer is not installed"
     return 1
@@ -65,10 +67,9 @@ sanitize() {
   [ "$limit" -lt 15 ] && { note "== $tool: not run, no time left"; return 1; }
   step "$tool" "$limit" "$sanitizer" --tool "$tool" --error-exitcode 9 --print-limit 30 \
     "$tests" "$work/gpu" --quick --separate --in-process --hang-seconds 90 --seconds $((limit - 12)) \
-    --journal "$work/$tool.journal"
+    --journal "$work/$tool.journal" $more
   grep -aE "^========= (ERROR SUMMARY|RACECHECK SUMMARY|Target application|Error:|Internal)|^========= (Invalid|Uninitialized|Error|Warning|Race)" \
     "$logs/$tool.log" | sort | uniq -c | sort -rn | head -n 12 | tee -a "$summary"
-  tailOf "$tool" 0
   grep -aE "^(kernels|launch tests|worst|[0-9.]+ s,)|^(FAIL|LOST)" "$logs/$tool.log" | head -n 14 | cut -c1-300 | tee -a "$summary"
 }
 
@@ -88,8 +89,24 @@ for name in $steps; do
     grep -a "launch: " "$logs/matrix.log" | cut -c1-260 | tee -a "$summary"
     sed -n '/^kernels: /,$p' "$logs/matrix.log" | head -n 22 | cut -c1-240 | tee -a "$summary"
     ;;
-  memcheck) sanitize memcheck 110 ;;
-  racecheck | initcheck | synccheck) sanitize "$name" 60 ;;
+  memcheck)
+    sanitize memcheck 110
+    # The checker must notice a y of half its size, or its silence means nothing.
+    if [ -n "$sanitizer" ] && [ "$(left)" -gt 40 ]; then
+      step memcheck-control 30 "$sanitizer" --tool memcheck --error-exitcode 9 --print-limit 3 \
+        "$tests" "$work/gpu" --quick --separate --short-y --in-process --no-launch \
+        --only grouped.w-tensor --journal "$work/control.journal"
+      note "memcheck-control, y too short: $(grep -acE '^========= Invalid __global__ write' "$logs/memcheck-control.log") invalid writes reported (expected: some)"
+    fi
+    ;;
+  # Under racecheck many launches at once take minutes.
+  racecheck) sanitize racecheck 90 --no-launch ;;
+  initcheck | synccheck) sanitize "$name" 60 ;;
+  launch)
+    step launch 90 "$tests" "$work/gpu" --no-matrix --seconds 70 --hang-seconds 3 --journal "$logs/launch.journal" \
+      --markdown "$out/launch.md"
+    grep -a "launch: " "$logs/launch.log" | cut -c1-260 | tee -a "$summary"
+    ;;
   reference)
     step reference 90 env PYTHONUNBUFFERED=1 python3 "$staged/reference.py" --library "$staged/libmoejit.so" \
       --folder "$work/gpu" --markdown "$out/reference.md" --seconds 75
