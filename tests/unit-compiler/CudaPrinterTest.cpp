@@ -9,7 +9,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
-#include "mlir/IR/Matchers.h"
+#include "mlir/IR/Verifier.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstdio>
@@ -58,9 +58,12 @@ TEST_CASE("every operation of the dialect is in the test that assembles them all
   Fixture fixture;
   std::stringstream text;
   text << std::ifstream(MOEJIT_SOURCE "/tests/lit/emit/every-instruction.mlir").rdbuf();
+  auto isTested = [&](const std::string &name) {
+    return text.str().find(name + " ") != std::string::npos ||
+           text.str().find(name + "\n") != std::string::npos;
+  };
   for (RegisteredOperationName name : fixture.context.getRegisteredOperationsByDialect("ptx"))
-    CHECK_MESSAGE(text.str().find(name.getStringRef().str() + " ") != std::string::npos,
-                  name.getStringRef().str());
+    CHECK_MESSAGE(isTested(name.getStringRef().str()), name.getStringRef().str());
 }
 
 TEST_CASE("wgmma of every n assembles, and spills nothing") {
@@ -251,9 +254,9 @@ private:
   std::vector<Value> words, longs, bools;
 };
 
-/// What the folders of arith make of the kernel's stores for these parameters. Folding may change
-/// the kernel.
-std::vector<int> evaluate(ptx::KernelOp kernel, ArrayRef<Attribute> parameters) {
+/// What the folders of arith make of the kernel's stores for these parameters; nothing where they
+/// leave an operation alone, as ceildivsi that overflows on its way. Folding may change the kernel.
+std::optional<std::vector<int>> evaluate(ptx::KernelOp kernel, ArrayRef<Attribute> parameters) {
   llvm::DenseMap<Value, Attribute> known;
   for (auto [argument, value] : llvm::zip(kernel.getEntry()->getArguments(), parameters))
     known[argument] = value;
@@ -273,7 +276,8 @@ std::vector<int> evaluate(ptx::KernelOp kernel, ArrayRef<Attribute> parameters) 
       SmallVector<Attribute> operands;
       for (Value operand : op.getOperands())
         operands.push_back(known[operand]);
-      REQUIRE(succeeded(op.fold(operands, folded)));
+      if (failed(op.fold(operands, folded)))
+        return std::nullopt;
     }
     REQUIRE(folded.size() == 1);
     auto value = dyn_cast<Value>(folded[0]);
@@ -286,6 +290,7 @@ std::vector<int> evaluate(ptx::KernelOp kernel, ArrayRef<Attribute> parameters) 
 
 TEST_CASE("printed arithmetic computes what arith defines") {
   using Entry = void (*)(int, int, int, long long, long long, void *);
+  int numCompared = 0;
   for (unsigned seed = 1; seed <= 6; ++seed) {
     CAPTURE(seed);
     Fixture fixture;
@@ -303,7 +308,8 @@ TEST_CASE("printed arithmetic computes what arith defines") {
     void *library = dlopen((name + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
     REQUIRE(library);
     auto entry = reinterpret_cast<Entry>(dlsym(library, "moejit_kernel"));
-    REQUIRE(entry);
+    bool hasEntry = entry;
+    REQUIRE(hasEntry);
 
     std::mt19937_64 random(seed);
     constexpr int64_t special[] = {0, 1, -1, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, 127, -128};
@@ -317,14 +323,18 @@ TEST_CASE("printed arithmetic computes what arith defines") {
       entry(a, b, c, d, e, got.data());
       OwningOpRef<Operation *> copy = program.kernel->clone();
       Builder &builder = fixture.builder;
-      std::vector<int> expected = evaluate(
+      std::optional<std::vector<int>> expected = evaluate(
           cast<ptx::KernelOp>(*copy),
           {builder.getI32IntegerAttr(a), builder.getI32IntegerAttr(b), builder.getI32IntegerAttr(c),
            builder.getI64IntegerAttr(d), builder.getI64IntegerAttr(e)});
-      REQUIRE(got == expected);
+      if (!expected)
+        continue;
+      ++numCompared;
+      REQUIRE(got == *expected);
     }
     dlclose(library);
     std::remove((name + ".cu").c_str());
     std::remove((name + ".so").c_str());
   }
+  CHECK(numCompared > 50); // of 72
 }
