@@ -10,17 +10,19 @@ namespace moejit::test {
 
 using oracle::Routing;
 
-Emulator &emulator() {
-  static const std::unique_ptr<Emulator> only = [] {
+Emulator &emulator(ThreadOrder order) {
+  const auto make = [](uint64_t seed) {
     EmulatorOptions options;
+    options.seed = seed;
     options.workFolder = MOEJIT_TEST_WORK_FOLDER;
     options.maxSeconds = 60;
     Result<std::unique_ptr<Emulator>> made = Emulator::create(options);
     if (!made)
       FAIL(made.error().text());
     return std::move(*made);
-  }();
-  return *only;
+  };
+  static const std::unique_ptr<Emulator> inTurn = make(0), shuffled = make(20);
+  return order == ThreadOrder::Random ? *shuffled : *inTurn;
 }
 
 Artifact build(const Spec &spec, const KernelPlan &plan,
@@ -102,7 +104,8 @@ std::vector<LaunchCase> edgeCases(const Spec &spec, int64_t tileRows) {
   return cases;
 }
 
-std::string run(const Artifact &artifact, const LaunchCase &launch, uint64_t seed) {
+std::string run(const Artifact &artifact, const LaunchCase &launch, uint64_t seed,
+                ThreadOrder order) {
   const Spec &spec = artifact.spec;
   oracle::ProblemOptions memory = launch.options;
   if (spec.xScales.kGranule() == 0)
@@ -128,7 +131,7 @@ std::string run(const Artifact &artifact, const LaunchCase &launch, uint64_t see
   arguments.workspace = workspace.data();
   arguments.workspaceBytes = artifact.launch.workspaceBytes;
 
-  Result<EmulatorReport> report = emulator().launch(artifact, arguments);
+  Result<EmulatorReport> report = emulator(order).launch(artifact, arguments);
   if (!report)
     return report.error().text();
   if (launch.rows == 0)
@@ -143,7 +146,8 @@ void checkAll(const Artifact &artifact, const std::vector<LaunchCase> &launches,
     return;
   int reported = 0;
   for (size_t i = 0; i < launches.size(); ++i) {
-    std::string wrong = run(artifact, launches[i], 100 + i);
+    std::string wrong =
+        run(artifact, launches[i], 100 + i, i % 2 ? ThreadOrder::Random : ThreadOrder::RoundRobin);
     if (wrong.empty())
       continue;
     if (++reported > 3)

@@ -12,9 +12,12 @@
 
 namespace moejit::test {
 
-/// The emulator of this program: units are kept in the build tree, so that a second run compiles
+/// In which order the threads of a block run.
+enum class ThreadOrder { RoundRobin, Random };
+
+/// The emulators of this program: units are kept in the build tree, so that a second run compiles
 /// nothing.
-Emulator &emulator();
+Emulator &emulator(ThreadOrder order = ThreadOrder::RoundRobin);
 
 /// compileToSource; an artifact without source, and a failed check, where it refuses.
 Artifact build(const Spec &spec, const KernelPlan &plan,
@@ -35,9 +38,11 @@ struct LaunchCase {
 std::vector<LaunchCase> edgeCases(const Spec &spec, int64_t tileRows);
 
 /// Runs `artifact` on poisoned output between canaries. Returns what is wrong, or nothing.
-std::string run(const Artifact &artifact, const LaunchCase &launch, uint64_t seed);
+std::string run(const Artifact &artifact, const LaunchCase &launch, uint64_t seed,
+                ThreadOrder order);
 
-/// Checks every launch of `launches`. The first failures are reported in full.
+/// Checks every launch of `launches`, each other one with threads in random order. The first
+/// failures are reported in full.
 void checkAll(const Artifact &artifact, const std::vector<LaunchCase> &launches,
               const std::string &what);
 
