@@ -65,11 +65,28 @@ const std::vector<LoweredLayout> &weightLayouts(bool isEager) {
   return isEager ? single : stacked;
 }
 
+/// One representative of the granules that are lowered alike: a step along K is 128 elements, so
+/// any multiple of it will do; a tile has 128 or 256 columns, so an extent along N divides 128 or
+/// is a multiple of 256.
+std::vector<Granule> representative(std::vector<Granule> granule, RuleSubject subject) {
+  Granule &k = granule.back();
+  bool isStep = k.kind == Granule::Kind::Extent && k.extent % 128 == 0;
+  if (isStep)
+    k.extent = 128;
+  if (subject == RuleSubject::X || granule.size() < 2)
+    return granule;
+  Granule &n = granule[granule.size() - 2];
+  bool isLowered = n.kind == Granule::Kind::Extent && (128 % n.extent == 0 || n.extent % 256 == 0);
+  if (isLowered)
+    n.extent = isStep ? 128 : k.kind == Granule::Kind::Whole ? 1 : n.extent;
+  return granule;
+}
+
 void checkLayout(const std::vector<LoweredLayout> &lowered, RuleSubject subject, const char *what,
                  const ScaleLayout &layout, Report &report) {
   std::vector<std::string> notes;
   for (const LoweredLayout &entry : lowered) {
-    if (entry.source == layout.source && entry.granule == layout.granule)
+    if (entry.source == layout.source && entry.granule == representative(layout.granule, subject))
       return;
     ScaleLayout example;
     example.granule = entry.granule;
@@ -93,18 +110,6 @@ void supportedDispatch(const Spec &spec, const Target &, Report &report) {
       fmt::format("dispatch {} is not supported by this version", dispatchName(spec.dispatch)),
       {"'grouped' computes the same rows after they are sorted by expert",
        "'eager' computes one expert at a time"});
-}
-
-void supportedTypes(const Spec &spec, const Target &, Report &report) {
-  auto check = [&](RuleSubject subject, ElementType type) {
-    if (type != ElementType::F8E4M3FN)
-      report.add(subject,
-                 fmt::format("{} of {} is not supported by this version", ruleSubjectName(subject),
-                             elementTypeName(type)),
-                 {"supported: f8E4M3FN"});
-  };
-  check(RuleSubject::X, spec.xType);
-  check(RuleSubject::W, spec.wType);
 }
 
 void supportedScaleType(const Spec &spec, const Target &, Report &report) {

@@ -177,12 +177,10 @@ const std::vector<Case> &cases() {
        "N is 1048584, expected at most 1048576", W},
       {"MJ101", with(base(), [](S s) { s.dispatch = Dispatch::Batched; }), masked(),
        "dispatch batched is not supported by this version", Gemm},
-      {"MJ102", with(base(), [](S s) { s.wType = ElementType::F8E5M2; }), base(),
-       "w of f8E5M2 is not supported by this version", W},
       {"MJ103", with(base(), [](S s) { s.xScales.type = ElementType::F8E8M0FNU; }), base(),
        "f8E8M0FNU scales of x are not supported by this version", X},
       {"MJ104", with(base(), [](S s) { s.xScales.granule = {one, Granule::of(64)}; }),
-       with(base(), [](S s) { s.xScales.granule = {one, whole}; }),
+       with(base(), [](S s) { s.xScales.granule = {one, Granule::of(256)}; }),
        "activation scales with granule = [1, 64], source = dynamic are not supported by this "
        "version",
        X},
@@ -191,9 +189,14 @@ const std::vector<Case> &cases() {
        "activation scales with granule = [expert, *], source = dynamic are not supported by this "
        "version",
        X},
-      {"MJ105", with(base(), [](S s) { s.wScales.granule = {one, Granule::of(64), block}; }),
-       with(base(), [](S s) { s.wScales.granule = {one, one, whole}; }),
-       "weight scales with granule = [1, 64, 128], source = static are not supported by this "
+      {"MJ105", with(base(), [](S s) { s.wScales.granule = {one, block, Granule::of(64)}; }),
+       with(base(), [](S s) { s.wScales.granule = {one, Granule::of(512), Granule::of(384)}; }),
+       "weight scales with granule = [1, 128, 64], source = static are not supported by this "
+       "version",
+       W},
+      {"MJ105", with(base(), [](S s) { s.wScales.granule = {one, Granule::of(96), block}; }),
+       with(base(), [](S s) { s.wScales.granule = {one, Granule::of(64), block}; }),
+       "weight scales with granule = [1, 96, 128], source = static are not supported by this "
        "version",
        W},
       {"MJ106", with(base(), [](S s) { s.wScales.order = ScaleOrder::MnMajor; }),

@@ -27,31 +27,6 @@ moe.kernel @passes(%x: tensor<?x512xf8E4M3FN, #x>, %w: tensor<256x512xf8E4M3FN, 
 
 // -----
 
-// MJ102 trips: f8E5M2 weights.
-#x = #moe.scales<granule = [1, 128], source = dynamic>
-#w = #moe.scales<granule = [1, 128, 128]>
-// expected-note@+1 {{w is declared here}}
-moe.kernel @trips(%x: tensor<?x512xf8E4M3FN, #x>, %offsets: tensor<33xi32>, %w: tensor<32x256x512xf8E5M2, #w>) -> tensor<?x256xbf16> {
-  // expected-error@+2 {{'moe.gemm' op w of f8E5M2 is not supported by this version [MJ102]}}
-  // expected-note@+1 {{supported: f8E4M3FN}}
-  %y = moe.gemm grouped(%x, %offsets, %w)
-     : tensor<?x512xf8E4M3FN, #x>, tensor<33xi32>, tensor<32x256x512xf8E5M2, #w> -> tensor<?x256xbf16>
-  moe.return %y : tensor<?x256xbf16>
-}
-
-// -----
-
-// MJ102 passes.
-#x = #moe.scales<granule = [1, 128], source = dynamic>
-#w = #moe.scales<granule = [1, 128, 128]>
-moe.kernel @passes(%x: tensor<?x512xf8E4M3FN, #x>, %offsets: tensor<33xi32>, %w: tensor<32x256x512xf8E4M3FN, #w>) -> tensor<?x256xbf16> {
-  %y = moe.gemm grouped(%x, %offsets, %w)
-     : tensor<?x512xf8E4M3FN, #x>, tensor<33xi32>, tensor<32x256x512xf8E4M3FN, #w> -> tensor<?x256xbf16>
-  moe.return %y : tensor<?x256xbf16>
-}
-
-// -----
-
 // MJ103 trips: f8E8M0FNU scales.
 #x = #moe.scales<granule = [1, 128], source = dynamic, type = f8E8M0FNU>
 #w = #moe.scales<granule = [1, 128, 128]>
@@ -106,12 +81,12 @@ moe.kernel @passes(%x: tensor<?x512xf8E4M3FN, #x>, %offsets: tensor<33xi32>, %w:
 
 // -----
 
-// MJ105 trips: 64x128 blocks.
+// MJ105 trips: 96x128 blocks.
 #x = #moe.scales<granule = [1, 128], source = dynamic>
-#w = #moe.scales<granule = [1, 64, 128]>
+#w = #moe.scales<granule = [1, 96, 128]>
 // expected-note@+1 {{w is declared here}}
 moe.kernel @trips(%x: tensor<?x512xf8E4M3FN, #x>, %offsets: tensor<33xi32>, %w: tensor<32x256x512xf8E4M3FN, #w>) -> tensor<?x256xbf16> {
-  // expected-error@+5 {{'moe.gemm' op weight scales with granule = [1, 64, 128], source = static are not supported by this version [MJ105]}}
+  // expected-error@+5 {{'moe.gemm' op weight scales with granule = [1, 96, 128], source = static are not supported by this version [MJ105]}}
   // expected-note@+4 {{supported: per tensor, granule = [*, *, *], source = static}}
   // expected-note@+3 {{supported: per expert, granule = [1, *, *], source = static}}
   // expected-note@+2 {{supported: per channel, granule = [1, 1, *], source = static}}
@@ -123,9 +98,9 @@ moe.kernel @trips(%x: tensor<?x512xf8E4M3FN, #x>, %offsets: tensor<33xi32>, %w: 
 
 // -----
 
-// MJ105 passes: per channel.
+// MJ105 passes: 64x128 blocks.
 #x = #moe.scales<granule = [1, 128], source = dynamic>
-#w = #moe.scales<granule = [1, 1, *]>
+#w = #moe.scales<granule = [1, 64, 128]>
 moe.kernel @passes(%x: tensor<?x512xf8E4M3FN, #x>, %offsets: tensor<33xi32>, %w: tensor<32x256x512xf8E4M3FN, #w>) -> tensor<?x256xbf16> {
   %y = moe.gemm grouped(%x, %offsets, %w)
      : tensor<?x512xf8E4M3FN, #x>, tensor<33xi32>, tensor<32x256x512xf8E4M3FN, #w> -> tensor<?x256xbf16>
