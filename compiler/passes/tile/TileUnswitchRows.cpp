@@ -15,7 +15,8 @@ using namespace moejit::tile;
 
 namespace {
 
-/// Moves what computes `value` out of `loop`. False, with nothing moved, when it depends on the loop.
+/// Moves what computes `value` out of `loop`. False, with nothing moved, when it depends on the
+/// loop.
 bool moveOut(Value value, scf::ForOp loop) {
   SmallVector<Operation *> chain;
   SmallVector<Value> open = {value};
@@ -39,16 +40,22 @@ bool moveOut(Value value, scf::ForOp loop) {
 
 struct UnswitchRows : tile::impl::TileUnswitchRowsBase<UnswitchRows> {
   void runOnOperation() override {
-    SmallVector<scf::ForOp> loops;
-    getOperation().walk([&](scf::ForOp loop) { loops.push_back(loop); });
-    while (!loops.empty())
-      unswitch(loops.pop_back_val(), loops);
+    // Each change makes new loops, those inside the changed one among them: look again from the
+    // start.
+    bool hasChanged = true;
+    while (hasChanged)
+      hasChanged = getOperation()
+                       .walk([&](scf::ForOp loop) {
+                         return unswitch(loop) ? WalkResult::interrupt() : WalkResult::advance();
+                       })
+                       .wasInterrupted();
   }
 
-  /// Turns `for { if (c) … else … }` with invariant c into `if (c) for … else for …`, and adds the two loops to `loops`.
-  void unswitch(scf::ForOp loop, SmallVector<scf::ForOp> &loops) {
+  /// Turns `for { if (c) … else … }` with invariant c into `if (c) for … else for …`. False when
+  /// there is no such c.
+  bool unswitch(scf::ForOp loop) {
     if (loop.getNumResults() != 0)
-      return;
+      return false;
     scf::IfOp branch;
     for (scf::IfOp candidate : loop.getBody()->getOps<scf::IfOp>())
       if (candidate.getNumResults() == 0 && containsDot(candidate) &&
@@ -57,22 +64,22 @@ struct UnswitchRows : tile::impl::TileUnswitchRowsBase<UnswitchRows> {
         break;
       }
     if (!branch)
-      return;
+      return false;
     OpBuilder builder(loop);
     auto outer = scf::IfOp::create(builder, branch.getLoc(), branch.getCondition(),
                                    /*withElseRegion=*/true);
     for (bool taken : {true, false}) {
       builder.setInsertionPointToStart(taken ? outer.thenBlock() : outer.elseBlock());
       IRMapping mapping;
-      auto copy = cast<scf::ForOp>(builder.clone(*loop, mapping));
+      builder.clone(*loop, mapping);
       auto inner = cast<scf::IfOp>(mapping.lookup(branch.getOperation()));
       if (Block *kept = taken ? inner.thenBlock() : inner.elseBlock())
         inner->getBlock()->getOperations().splice(inner->getIterator(), kept->getOperations(),
                                                   kept->begin(), std::prev(kept->end()));
       inner.erase();
-      loops.push_back(copy);
     }
     loop.erase();
+    return true;
   }
 
   bool containsDot(scf::IfOp branch) {

@@ -174,7 +174,7 @@ tile.kernel @instructionK("x" %x: !tile.view<?x48xf8E4M3FN>, "w" %w: !tile.view<
   %acc = tile.acc : !tile.acc<64x128>
   %a = tile.load %x[%c, %c] : !tile.view<?x48xf8E4M3FN> -> !tile.block<64x48xf8E4M3FN>
   %b = tile.load %w[%c, %c] : !tile.view<128x48xf8E4M3FN> -> !tile.block<128x48xf8E4M3FN>
-  // expected-error@+1 {{'tile.dot' op has a K of 48, not a multiple of 32}}
+  // expected-error@+1 {{'tile.dot' op multiplies 48 of K from 0 on, expected multiples of 32 inside 48}}
   tile.dot %acc, %a, %b : !tile.acc<64x128>, !tile.block<64x48xf8E4M3FN>, !tile.block<128x48xf8E4M3FN>
 }
 

@@ -1,0 +1,132 @@
+// Scales reach registers, from shared or from global memory; promotions and scalings become register arithmetic.
+// RUN: moejit-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-lower-scales))' -split-input-file -verify-diagnostics | FileCheck %s
+
+// A vector in a slot starts up to three scales before the row asked for; a thread reads those of its two rows. One fused
+// multiply-add an element, with the product of the two scales, which is rounded.
+// CHECK-LABEL: tile.kernel @slot
+tile.kernel @slot("x_scales" %xs: !tile.view<4x?xf32>, "w_scales" %ws: !tile.view<2x4xf32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %k = arith.constant 1 : i32
+  %m = tile.rows
+  %ring = tile.ring stages 1 [!tile.block<1x64xf32>, !tile.block<1x1xf32>] {barrier_offset = 512 : i64, field_offsets = array<i64: 0, 384>, shared_offset = 0 : i64, stride = 1024 : i64}
+  %acc = tile.acc : !tile.acc<64x128>
+  %t = tile.acc : !tile.acc<64x128>
+  %f = tile.await %ring
+  %sa = tile.field %f[0] = %xs[%k, %m] : !tile.view<4x?xf32> -> !tile.block<1x64xf32>
+  %sb = tile.field %f[1] = %ws[%c0, %k] : !tile.view<2x4xf32> -> !tile.block<1x1xf32>
+  // CHECK: %[[M:.*]] = tile.rows
+  // CHECK: %[[SLACK:.*]] = arith.andi %[[M]], %{{.*}} : i32
+  // CHECK: arith.addi %{{.*}}, %[[SLACK]] : i32
+  // CHECK: %[[R0:.*]] = ptx.ld_shared_f32 %{{.*}} {ptx.name = "rowScale"}
+  // CHECK: %[[R1:.*]] = ptx.ld_shared_f32 %{{.*}} {ptx.name = "rowScaleBelow"}
+  // CHECK: %[[C:.*]] = ptx.ld_shared_f32 %{{.*}} {ptx.name = "columnScale"}
+  // CHECK: %[[S0:.*]] = ptx.mul_f32 %[[R0]], %[[C]]
+  // CHECK: %[[S1:.*]] = ptx.mul_f32 %[[R1]], %[[C]]
+  // CHECK: ptx.unroll %{{.*}} = 0 to 64 step 4 {
+  // CHECK-COUNT-2: ptx.fma_f32 %{{.*}}, %[[S0]], %{{.*}}
+  // CHECK-COUNT-2: ptx.fma_f32 %{{.*}}, %[[S1]], %{{.*}}
+  tile.promote %acc, %t rows %sa per 1 : !tile.block<1x64xf32> columns %sb per 128 : !tile.block<1x1xf32> : !tile.acc<64x128>, !tile.acc<64x128>
+}
+
+// -----
+
+// From global memory, nothing past the last row or channel is read. Every column has a scale of its own here, so they are read pair by pair.
+// CHECK-LABEL: tile.kernel @global
+tile.kernel @global("x_scales" %xs: !tile.view<?xf32>, "w_scales" %ws: !tile.view<4x200xf32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %acc = tile.acc : !tile.acc<64x128>
+  // CHECK-NOT: tile.load
+  %sa = tile.load %xs[%c0] : !tile.view<?xf32> -> !tile.block<64xf32>
+  %sb = tile.load %ws[%c0, %c0] : !tile.view<4x200xf32> -> !tile.block<1x128xf32>
+  // CHECK: %[[S:.*]] = tile.rows
+  // CHECK: %[[IN:.*]] = arith.cmpi slt, %{{.*}}, %[[S]] : i32
+  // CHECK: scf.if %[[IN]] -> (f32) {
+  // CHECK: %[[V:.*]] = ptx.ld_global_f32
+  // CHECK: scf.yield %[[V]] : f32
+  // CHECK: } else {
+  // CHECK: %[[Z:.*]] = ptx.constant_f32 0.0
+  // CHECK: scf.yield %[[Z]] : f32
+  // CHECK: ptx.unroll
+  // CHECK: %[[N:.*]] = arith.constant 200 : i32
+  // CHECK: arith.cmpi slt, %{{.*}}, %[[N]] : i32
+  // CHECK: ptx.ld_global_f32
+  // CHECK: ptx.mul_f32
+  tile.scale %acc rows %sa per 1 : !tile.block<64xf32> columns %sb per 1 : !tile.block<1x128xf32> : !tile.acc<64x128>
+}
+
+// -----
+
+// Rows of a launch's own scales lie as far apart as the launch says.
+// CHECK-LABEL: tile.kernel @strided
+tile.kernel @strided("x_scales" %xs: !tile.view<?x4xf32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %s = tile.load %xs[%c0, %c0] : !tile.view<?x4xf32> -> !tile.block<64x1xf32>
+  // CHECK: %[[STRIDE:.*]] = tile.stride
+  // CHECK: arith.muli %{{.*}}, %[[STRIDE]] : i64
+  // CHECK: ptx.ld_global_f32
+  %a, %b = tile.read %s rows per 1 batch 0 of !tile.acc<64x128> : !tile.block<64x1xf32> -> f32, f32
+}
+
+// -----
+
+// Scales already in registers; without any, a promotion adds.
+// CHECK-LABEL: tile.kernel @values
+tile.kernel @values() warpgroups 1 {
+  // CHECK: %[[S:.*]] = ptx.constant_f32 2.0
+  %f = ptx.constant_f32 2.0
+  %acc = tile.acc : !tile.acc<64x128>
+  %t = tile.acc : !tile.fragment<n = 128>
+  // CHECK: ptx.unroll
+  // CHECK-COUNT-4: ptx.fma_f32 %{{.*}}, %[[S]], %{{.*}}
+  tile.promote %acc, %t column_values(%f : f32) batch 0 : !tile.acc<64x128>, !tile.fragment<n = 128>
+  // CHECK: ptx.unroll
+  // CHECK-NOT: ptx.fma_f32
+  // CHECK-COUNT-4: ptx.add_f32
+  tile.promote %acc, %t batch 0 : !tile.acc<64x128>, !tile.fragment<n = 128>
+}
+
+// -----
+
+// A plain dense GEMM has nothing to scale; the operands that are loaded for its dot stay.
+// CHECK-LABEL: tile.kernel @dense
+tile.kernel @dense("x" %x: !tile.view<?x128xf8E4M3FN>, "w" %w: !tile.view<128x128xf8E4M3FN>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %acc = tile.acc : !tile.acc<64x128>
+  // CHECK-COUNT-2: tile.load
+  // CHECK: tile.dot
+  // CHECK-NEXT: }
+  %a = tile.load %x[%c0, %c0] : !tile.view<?x128xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+  %b = tile.load %w[%c0, %c0] : !tile.view<128x128xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+  tile.dot %acc, %a, %b : !tile.acc<64x128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+}
+
+// -----
+
+// A slot has addresses once its ring has a layout.
+tile.kernel @noLayout("x_scales" %xs: !tile.view<1x?xf32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %ring = tile.ring stages 1 [!tile.block<1x64xf32>]
+  %acc = tile.acc : !tile.acc<64x128>
+  %f = tile.await %ring
+  %s = tile.field %f[0] = %xs[%c0, %c0] : !tile.view<1x?xf32> -> !tile.block<1x64xf32>
+  // expected-error@+1 {{'tile.scale' op reads a ring without layout; run tile-allocate-shared first}}
+  tile.scale %acc rows %s per 1 : !tile.block<1x64xf32> : !tile.acc<64x128>
+}
+
+// -----
+
+// A choice between two blocks has no one address.
+tile.kernel @choice("x_scales" %xs: !tile.view<?xf32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %true = arith.constant true
+  %acc = tile.acc : !tile.acc<64x128>
+  %s = tile.load %xs[%c0] : !tile.view<?xf32> -> !tile.block<64xf32>
+  %t = tile.load %xs[%c0] : !tile.view<?xf32> -> !tile.block<64xf32>
+  %u = scf.if %true -> !tile.block<64xf32> {
+    scf.yield %s : !tile.block<64xf32>
+  } else {
+    scf.yield %t : !tile.block<64xf32>
+  }
+  // expected-error@+1 {{'tile.scale' op takes scales from a field or a load}}
+  tile.scale %acc rows %u per 1 : !tile.block<64xf32> : !tile.acc<64x128>
+}
