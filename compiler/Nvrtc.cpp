@@ -91,6 +91,15 @@ static std::shared_ptr<const Nvrtc::Symbols> loadSymbols(const std::string &path
   return isComplete ? symbols : nullptr;
 }
 
+/// Loads the built-ins of NVRTC `version` from beside it. NVRTC itself asks the loader for them by
+/// name alone, which finds none, or those of another toolkit, when `path` is off the loader's path.
+/// It says so if none are found.
+static void loadBuiltins(const std::string &path, const std::string &version) {
+  if (size_t slash = path.rfind('/'); slash != std::string::npos)
+    dlopen((path.substr(0, slash) + "/libnvrtc-builtins.so." + version).c_str(),
+           RTLD_NOW | RTLD_LOCAL);
+}
+
 /// The one place where an nvrtcResult becomes an Error.
 static Error nvrtcError(const Nvrtc::Symbols &symbols, Status status, const char *doing,
                         std::string log = {}) {
@@ -116,6 +125,7 @@ Result<Nvrtc> Nvrtc::open(const NvrtcOptions &options) {
     nvrtc.path = path;
     if (Status status = nvrtc.symbols->nvrtcVersion(&nvrtc.major, &nvrtc.minor))
       return nvrtcError(*nvrtc.symbols, status, "to tell its version");
+    loadBuiltins(path, nvrtc.version());
     return nvrtc;
   }
   failure.notes.push_back("install the CUDA toolkit or the nvidia-cuda-nvrtc package, or give the "

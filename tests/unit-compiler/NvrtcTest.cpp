@@ -60,6 +60,7 @@ TEST_CASE("compiling") {
     return;
   }
   CHECK(nvrtc->versionMajor() >= 12);
+  CHECK(nvrtc->version().find('.') != std::string::npos);
 
   SUBCASE("PTX, cubin, resources and version come from one call") {
     Result<NvrtcOutput> output = nvrtc->compile(
