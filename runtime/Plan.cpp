@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <type_traits>
 
 namespace moejit {
@@ -38,14 +39,22 @@ int64_t roundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// Upper bound of the shared memory a kernel of `plan` takes: ring slots of both operands, their scales and two
-/// barriers, the store buffers, the expert boundaries.
+/// Upper bound of the shared memory a kernel of `plan` takes: ring slots of both operands, their
+/// scales and two barriers, the store buffers, the expert boundaries.
 int64_t sharedBytes(const KernelPlan &plan, const Spec &spec) {
   int64_t slot = (plan.tileM + plan.tileN) * plan.tileK;
-  if (spec.xScales.kGranule() != 0)
-    slot += roundUp((plan.tileM + 4) * 4, 128);
-  if (spec.wScales.kGranule() != 0)
-    slot += 128 * std::max<int64_t>(1, plan.tileN / 128);
+  // Scales finer than a step come several times in it; weight scales of up to four ranges of
+  // columns are copied.
+  int64_t part = std::gcd(plan.tileK, std::gcd(spec.xScales.kGranule(), spec.wScales.kGranule()));
+  auto timesInStep = [&](int64_t granule) {
+    return granule % plan.tileK == 0   ? 1
+           : plan.tileK % granule == 0 ? plan.tileK / granule
+                                       : plan.tileK / part;
+  };
+  if (int64_t granule = spec.xScales.kGranule(); granule != 0)
+    slot += timesInStep(granule) * roundUp((plan.tileM + 4) * 4, 128);
+  if (int64_t granule = spec.wScales.kGranule(); granule != 0)
+    slot += timesInStep(granule) * 128 * 4;
   slot = roundUp(slot + 16, 1024);
   int64_t store = plan.store == StorePath::Staged ? 2304 * 4 * plan.warpgroups : 0;
   return slot * plan.stages + store + 64 + 4 * (spec.numExperts + 1);
@@ -57,8 +66,8 @@ void fitStages(KernelPlan &plan, const Spec &spec, const Target &target) {
     --plan.stages;
 }
 
-/// Many rows an expert: 128 rows by 256 columns, two warpgroups side by side, each with 128 final and 64 temporary
-/// registers of sums.
+/// Many rows an expert: 128 rows by 256 columns, two warpgroups side by side, each with 128 final
+/// and 64 temporary registers of sums.
 KernelPlan widePlan(const Spec &spec, const Target &target) {
   KernelPlan plan;
   plan.tileN = spec.n > 128 ? 256 : 128;
@@ -68,8 +77,8 @@ KernelPlan widePlan(const Spec &spec, const Target &target) {
   return plan;
 }
 
-/// Few rows an expert: the weights' way from memory is the limit. One 64-row tile an expert reads them once, and
-/// they need not stay in L2.
+/// Few rows an expert: the weights' way from memory is the limit. One 64-row tile an expert reads
+/// them once, and they need not stay in L2.
 KernelPlan narrowPlan(const Spec &spec, const Target &target) {
   KernelPlan plan = widePlan(spec, target);
   plan.tileM = 64;
@@ -133,9 +142,8 @@ Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &
                   "a bulk copy brings at most 256 rows of weights");
   if (plan.stages < 1 || plan.warpgroups < 1 || plan.warpgroups > 4 || plan.raster < 1)
     return refuse("plan: stages, warpgroups (at most 4) and raster must be positive", "");
-  bool divides = plan.split == WarpgroupSplit::Columns
-                     ? plan.tileN % (8 * plan.warpgroups) == 0
-                     : plan.tileM % (64 * plan.warpgroups) == 0;
+  bool divides = plan.split == WarpgroupSplit::Columns ? plan.tileN % (8 * plan.warpgroups) == 0
+                                                       : plan.tileM % (64 * plan.warpgroups) == 0;
   if (!divides)
     return refuse(fmt::format("plan: {} warpgroups do not divide a tile of {}x{} by {}",
                               plan.warpgroups, plan.tileM, plan.tileN, nameOf(plan.split)),

@@ -136,13 +136,12 @@ const Entry table[] = {
       "Widen them to f32, which is exact."},
      supportedScaleType},
     {{"MJ104", unsupported,
-      "Activation scales are static per tensor or expert, or dynamic per tensor, token or group of "
-      "a multiple of 128.",
+      "Activation scales are static per tensor or expert, or dynamic per tensor, token or group.",
       "Other granules are not lowered yet.", "Use one of these."},
      supportedActivationScales},
     {{"MJ105", unsupported,
       "Weight scales are per tensor, expert or channel, or of blocks whose N divides 128 or is a "
-      "multiple of 256 and whose K is whole or a multiple of 128.",
+      "multiple of 256.",
       "Other granules are not lowered yet.", "Use one of these."},
      supportedWeightScales},
     {{"MJ106", unsupported, "mn_major is the order of activation groups only.",

@@ -65,12 +65,12 @@ const std::vector<LoweredLayout> &weightLayouts(bool isEager) {
   return isEager ? single : stacked;
 }
 
-/// One representative of the granules that are lowered alike: a step along K is 128 elements, so
-/// any multiple of it will do; a tile has 128 or 256 columns, so an extent along N divides 128 or
+/// One representative of the granules that are lowered alike: one instruction sums 32 of K, so any
+/// multiple of it will do; a tile has 128 or 256 columns, so an extent along N divides 128 or
 /// is a multiple of 256.
 std::vector<Granule> representative(std::vector<Granule> granule, RuleSubject subject) {
   Granule &k = granule.back();
-  bool isStep = k.kind == Granule::Kind::Extent && k.extent % 128 == 0;
+  bool isStep = k.kind == Granule::Kind::Extent && k.extent % 32 == 0;
   if (isStep)
     k.extent = 128;
   if (subject == RuleSubject::X || granule.size() < 2)

@@ -179,23 +179,13 @@ const std::vector<Case> &cases() {
        "dispatch batched is not supported by this version", Gemm},
       {"MJ103", with(base(), [](S s) { s.xScales.type = ElementType::F8E8M0FNU; }), base(),
        "f8E8M0FNU scales of x are not supported by this version", X},
-      {"MJ104", with(base(), [](S s) { s.xScales.granule = {one, Granule::of(64)}; }),
-       with(base(), [](S s) { s.xScales.granule = {one, Granule::of(256)}; }),
-       "activation scales with granule = [1, 64], source = dynamic are not supported by this "
-       "version",
-       X},
       {"MJ104", with(base(), [](S s) { s.xScales.granule = {expert, whole}; }),
        with(base(), [](S s) { s.xScales.granule = {whole, whole}; }),
        "activation scales with granule = [expert, *], source = dynamic are not supported by this "
        "version",
        X},
-      {"MJ105", with(base(), [](S s) { s.wScales.granule = {one, block, Granule::of(64)}; }),
-       with(base(), [](S s) { s.wScales.granule = {one, Granule::of(512), Granule::of(384)}; }),
-       "weight scales with granule = [1, 128, 64], source = static are not supported by this "
-       "version",
-       W},
       {"MJ105", with(base(), [](S s) { s.wScales.granule = {one, Granule::of(96), block}; }),
-       with(base(), [](S s) { s.wScales.granule = {one, Granule::of(64), block}; }),
+       with(base(), [](S s) { s.wScales.granule = {one, Granule::of(512), Granule::of(96)}; }),
        "weight scales with granule = [1, 96, 128], source = static are not supported by this "
        "version",
        W},

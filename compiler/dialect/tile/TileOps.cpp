@@ -235,8 +235,10 @@ LogicalResult DotOp::verify() {
   if (a.size() != 2 || b.size() != 2 || a[1] != b[1])
     return emitOpError("multiplies [m, k] by [n, k], got ")
            << getA().getType() << " and " << getB().getType();
-  if (a[1] % 32 != 0)
-    return emitOpError("has a K of ") << a[1] << ", not a multiple of 32";
+  int64_t begin = getKBegin().value_or(0);
+  if (getK() % 32 != 0 || begin % 32 != 0 || getK() < 32 || begin + getK() > a[1])
+    return emitOpError("multiplies ")
+           << getK() << " of K from " << begin << " on, expected multiples of 32 inside " << a[1];
   AccType acc = getOf() ? *getOf() : dyn_cast<AccType>(getAcc().getType());
   if (acc && (acc.getRows() != a[0] || acc.getColumns() != b[0]))
     return emitOpError("gives ") << a[0] << "x" << b[0] << " into " << acc;

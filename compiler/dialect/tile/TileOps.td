@@ -242,18 +242,23 @@ def Tile_DotOp : Tile_Op<"dot", [AttrSizedOperandSegments]> {
   let description = [{
     a is [m, k], b is [n, k] (leading unit extents allowed), both f8 in shared memory. `fresh` forgets what acc held. `rows` and `columns` scale the
     product, one value for every `row_granule` rows or `column_granule` columns; `exact` asks for promotion to fp32 registers after every 128 of K. Both are taken off
-    by `tile-promote-dots`. `batch` computes one fragment of a warpgroup's share of an accumulator of type `of`.
+    by `tile-promote-dots`. `k [32, 32]` multiplies the 32 elements of K from element 32 on instead of all. `batch` computes one fragment of a warpgroup's share of an accumulator of type `of`.
     Lowers to `wgmma.mma_async` (PTX ISA).
   }];
   let arguments = (ins Tile_AccOrFragment:$acc, Tile_Block:$a, Tile_Block:$b, Optional<Tile_Block>:$row_scales,
                        Optional<Tile_Block>:$column_scales, OptionalAttr<I64Attr>:$row_granule, OptionalAttr<I64Attr>:$column_granule,
+                       OptionalAttr<I64Attr>:$k_begin, OptionalAttr<I64Attr>:$k_size,
                        UnitAttr:$fresh, UnitAttr:$exact, OptionalAttr<I64Attr>:$batch, OptionalAttr<TypeAttrOf<Tile_Acc>>:$of);
   let assemblyFormat = [{
     $acc `,` $a `,` $b (`rows` $row_scales^ `per` $row_granule `:` type($row_scales))?
-    (`columns` $column_scales^ `per` $column_granule `:` type($column_scales))? (`batch` $batch^ `of` $of)? (`fresh` $fresh^)? (`exact` $exact^)? attr-dict
+    (`columns` $column_scales^ `per` $column_granule `:` type($column_scales))? (`k` `[` $k_begin^ `,` $k_size `]`)? (`batch` $batch^ `of` $of)? (`fresh` $fresh^)? (`exact` $exact^)? attr-dict
     `:` type($acc) `,` type($a) `,` type($b)
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Elements of K this dot multiplies.
+    int64_t getK() { return getKSize() ? static_cast<int64_t>(*getKSize()) : getA().getType().getShape().back(); }
+  }];
 }
 
 def Tile_WaitOp : Tile_Op<"wait"> {

@@ -3,6 +3,8 @@
 #include "compiler/SpecFromModule.h"
 #include "compiler/passes/tile/Lowering.h"
 
+#include <numeric>
+
 namespace moejit::tile {
 #define GEN_PASS_DEF_MOELOWERTOTILE
 #include "compiler/passes/tile/TilePasses.h.inc"
@@ -121,10 +123,9 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
   }
 
   FailureOr<ScaleView> checkStep(moe::KernelOp kernel, StringRef side, const ScaleView &scales) {
-    if (scales.kGranule != 0 && scales.kGranule % tileK != 0)
-      return kernel.emitOpError("has ")
-             << side << " scales for every " << scales.kGranule << " of K, which a step of "
-             << tileK.getValue() << " does not divide";
+    if (scales.kGranule % 32 != 0)
+      return kernel.emitOpError("has ") << side << " scales for every " << scales.kGranule
+                                        << " of K, not a multiple of the 32 one instruction sums";
     return scales;
   }
 
@@ -191,23 +192,41 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
       Value k = code.name(code.mul(loop.getInductionVar(), tileK), "k");
       Value a = load(code, x, {tiles.getFirstRow(), k}, {tileM, tileK});
       Value b = load(code, w, {tiles.getExpert(), tiles.getFirstColumn(), k}, {1, tileN, tileK});
-      auto dot = DotOp::create(builder, loc, acc, a, b, Value(), Value(), IntegerAttr(),
-                               IntegerAttr(), UnitAttr(), UnitAttr(), IntegerAttr(), TypeAttr());
-      if (spec.accumulate == Accumulate::Exact)
-        dot.setExact(true);
-      builder.setInsertionPoint(dot);
-      if (xScales->kGranule != 0) {
-        dot.getRowScalesMutable().assign(
-            loadRowScales(code, *xScales, tiles, code.div(k, xScales->kGranule)));
-        dot.setRowGranule(xScales->granule);
+      // Scales finer than a step divide it into dots of their own.
+      int64_t part = std::gcd(int64_t(tileK), std::gcd(xScales->kGranule, wScales->kGranule));
+      // True where the scales of the part before still hold.
+      auto isSameGranule = [&](int64_t granule, int64_t begin) {
+        return begin > 0 &&
+               (granule % tileK == 0 || (tileK % granule == 0 && begin % granule != 0));
+      };
+      Value rowScales, columnScales;
+      for (int64_t begin = 0; begin < tileK; begin += part) {
+        Value at = code.add(k, begin);
+        if (xScales->kGranule != 0 && !isSameGranule(xScales->kGranule, begin))
+          rowScales = loadRowScales(code, *xScales, tiles, code.div(at, xScales->kGranule));
+        if (wScales->kGranule != 0 && !isSameGranule(wScales->kGranule, begin))
+          columnScales = loadColumnScales(code, *wScales, tiles, code.div(at, wScales->kGranule));
+        OpBuilder::InsertionGuard partGuard(builder);
+        // Past K the operands are zero, and there may be no scale to multiply them with.
+        if (begin > 0 && spec.k % tileK != 0) {
+          auto inside = scf::IfOp::create(builder, loc, code.less(at, code.i32(spec.k)),
+                                          /*withElseRegion=*/false);
+          builder.setInsertionPointToStart(inside.thenBlock());
+        }
+        auto dot = DotOp::create(builder, loc, acc, a, b, rowScales, columnScales, IntegerAttr(),
+                                 IntegerAttr(), IntegerAttr(), IntegerAttr(), UnitAttr(),
+                                 UnitAttr(), IntegerAttr(), TypeAttr());
+        if (xScales->kGranule != 0)
+          dot.setRowGranule(xScales->granule);
+        if (wScales->kGranule != 0)
+          dot.setColumnGranule(wScales->granule);
+        if (part != tileK) {
+          dot.setKBegin(begin);
+          dot.setKSize(part);
+        }
+        dot.setExact(spec.accumulate == Accumulate::Exact);
+        WaitOp::create(builder, loc, acc, 0);
       }
-      if (wScales->kGranule != 0) {
-        dot.getColumnScalesMutable().assign(
-            loadColumnScales(code, *wScales, tiles, code.div(k, wScales->kGranule)));
-        dot.setColumnGranule(wScales->granule);
-      }
-      builder.setInsertionPointAfter(dot);
-      WaitOp::create(builder, loc, acc, 0);
     }
 
     if (xScales->kGranule == 0 || wScales->kGranule == 0) {

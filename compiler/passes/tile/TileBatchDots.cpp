@@ -60,7 +60,8 @@ struct BatchDots : tile::impl::TileBatchDotsBase<BatchDots> {
     for (int64_t index = 0; index < distribution->fragments(); ++index) {
       IntegerAttr batch = builder.getI64IntegerAttr(index);
       DotOp::create(builder, dot.getLoc(), fragment, dot.getA(), dot.getB(), Value(), Value(),
-                    IntegerAttr(), IntegerAttr(), /*fresh=*/builder.getUnitAttr(),
+                    IntegerAttr(), IntegerAttr(), dot.getKBeginAttr(), dot.getKSizeAttr(),
+                    /*fresh=*/builder.getUnitAttr(),
                     /*exact=*/UnitAttr(), batch, of);
       WaitOp::create(builder, wait.getLoc(), fragment, 0);
       PromoteOp::create(builder, promote.getLoc(), promote.getInto(), fragment,

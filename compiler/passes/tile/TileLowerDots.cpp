@@ -54,7 +54,8 @@ struct LowerDots : tile::impl::TileLowerDotsBase<LowerDots> {
       return failure();
     StringRef typeA = isa<Float8E5M2Type>(dot.getA().getType().getElementType()) ? "e5m2" : "e4m3";
     StringRef typeB = isa<Float8E5M2Type>(dot.getB().getType().getElementType()) ? "e5m2" : "e4m3";
-    int64_t steps = dot.getA().getType().getShape().back() / instructionK;
+    int64_t begin = dot.getKBegin().value_or(0);
+    int64_t steps = dot.getK() / instructionK;
     Value registers = registersOf(code, kernel, dot.getAcc());
     int64_t first = dot.getBatch().value_or(0);
     int64_t last = dot.getBatch() ? first : distribution->fragments() - 1;
@@ -72,7 +73,7 @@ struct LowerDots : tile::impl::TileLowerDotsBase<LowerDots> {
       if (!dot.getBatch())
         fragment.push_back(code.index(batch));
       for (int64_t step = 0; step < steps; ++step) {
-        int64_t skip = step * instructionK >> 4;
+        int64_t skip = (begin + step * instructionK) >> 4;
         ptx::WgmmaOp::create(builder, dot.getLoc(), registers, code.add(a, skip), code.add(b, skip),
                              code.i32(step > 0 || !dot.getFresh()), distribution->n, typeA, typeB,
                              fragment);

@@ -12,11 +12,15 @@ using namespace moejit::tile;
 
 namespace {
 
-/// The wait for `dot` in its own block, if there is one.
+/// The wait for `dot` in its own block, if there is one before the next dot of the same
+/// accumulator.
 WaitOp waitFor(DotOp dot) {
-  for (Operation *op = dot->getNextNode(); op; op = op->getNextNode())
+  for (Operation *op = dot->getNextNode(); op; op = op->getNextNode()) {
     if (auto wait = dyn_cast<WaitOp>(op); wait && wait.getAcc() == dot.getAcc())
       return wait;
+    if (auto next = dyn_cast<DotOp>(op); next && next.getAcc() == dot.getAcc())
+      return {};
+  }
   return {};
 }
 
@@ -43,7 +47,7 @@ struct PromoteDots : tile::impl::TilePromoteDotsBase<PromoteDots> {
   LogicalResult promote(DotOp dot) {
     if (dot.getBatch())
       return dot.emitOpError("is already a batch; promote dots before they are split into batches");
-    int64_t k = dot.getA().getType().getShape().back();
+    int64_t k = dot.getK();
     if (k > 128)
       return dot.emitOpError("sums ") << k << " of K before promotion, more than the 128 allowed";
     if (dot.getFresh())

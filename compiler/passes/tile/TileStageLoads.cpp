@@ -49,8 +49,9 @@ struct StageLoads : tile::impl::TileStageLoadsBase<StageLoads> {
   void runOnOperation() override {
     SetVector<Block *> blocks;
     getOperation().walk([&](DotOp dot) {
-      if (dot.getA().getDefiningOp<LoadOp>() || dot.getB().getDefiningOp<LoadOp>())
-        blocks.insert(dot->getBlock());
+      for (Value operand : {Value(dot.getA()), Value(dot.getB())})
+        if (auto load = operand.getDefiningOp<LoadOp>())
+          blocks.insert(load->getBlock());
     });
     for (Block *block : blocks)
       if (failed(stage(*block)))
@@ -61,22 +62,24 @@ struct StageLoads : tile::impl::TileStageLoadsBase<StageLoads> {
     // What the dots need must be staged; scales of the same step are, where they can be.
     SetVector<Operation *> loads;
     Operation *firstUse = nullptr;
-    for (DotOp dot : block.getOps<DotOp>()) {
-      firstUse = firstUse ? firstUse : dot.getOperation();
+    LoadOp unfit;
+    block.walk([&](DotOp dot) {
       for (Value operand : {Value(dot.getA()), Value(dot.getB())}) {
         auto load = operand.getDefiningOp<LoadOp>();
-        if (!load)
+        if (!load || load->getBlock() != &block)
           continue;
-        if (load->getBlock() != &block)
-          return load.emitOpError(
-              "feeds a dot of another block; load operands where they are used");
+        Operation *use = block.findAncestorOpInBlock(*dot);
+        if (!firstUse || use->isBeforeInBlock(firstUse))
+          firstUse = use;
         if (!canCopyInBulk(load))
-          return load.emitOpError("cannot be copied in bulk: ")
-                 << load.getResult().getType()
-                 << " is not f8 in rows of 128 elements, at most 256 of them";
+          unfit = load;
         loads.insert(load);
       }
-    }
+    });
+    if (unfit)
+      return unfit.emitOpError("cannot be copied in bulk: ")
+             << unfit.getResult().getType()
+             << " is not f8 in rows of 128 elements, at most 256 of them";
     auto isUsedBefore = [&](LoadOp load) {
       return llvm::any_of(load.getResult().getUsers(), [&](Operation *user) {
         return block.findAncestorOpInBlock(*user)->isBeforeInBlock(firstUse);

@@ -52,12 +52,12 @@ moe.kernel @passes(%x: tensor<?x512xf8E4M3FN, #x>, %offsets: tensor<33xi32>, %w:
 
 // -----
 
-// MJ104 trips: 1x64 groups.
-#x = #moe.scales<granule = [1, 64], source = dynamic>
+// MJ104 trips: one dynamic scale an expert.
+#x = #moe.scales<granule = [expert, *], source = dynamic>
 #w = #moe.scales<granule = [1, 128, 128]>
 // expected-note@+1 {{x is declared here}}
 moe.kernel @trips(%x: tensor<?x512xf8E4M3FN, #x>, %offsets: tensor<33xi32>, %w: tensor<32x256x512xf8E4M3FN, #w>) -> tensor<?x256xbf16> {
-  // expected-error@+6 {{'moe.gemm' op activation scales with granule = [1, 64], source = dynamic are not supported by this version [MJ104]}}
+  // expected-error@+6 {{'moe.gemm' op activation scales with granule = [expert, *], source = dynamic are not supported by this version [MJ104]}}
   // expected-note@+5 {{supported: static per tensor, granule = [*, *], source = static}}
   // expected-note@+4 {{supported: static per expert, granule = [expert, *], source = static}}
   // expected-note@+3 {{supported: dynamic per tensor, granule = [*, *], source = dynamic}}
@@ -70,8 +70,8 @@ moe.kernel @trips(%x: tensor<?x512xf8E4M3FN, #x>, %offsets: tensor<33xi32>, %w: 
 
 // -----
 
-// MJ104 passes: one dynamic scale.
-#x = #moe.scales<granule = [*, *], source = dynamic>
+// MJ104 passes: 1x32 groups.
+#x = #moe.scales<granule = [1, 32], source = dynamic>
 #w = #moe.scales<granule = [1, 128, 128]>
 moe.kernel @passes(%x: tensor<?x512xf8E4M3FN, #x>, %offsets: tensor<33xi32>, %w: tensor<32x256x512xf8E4M3FN, #w>) -> tensor<?x256xbf16> {
   %y = moe.gemm grouped(%x, %offsets, %w)
