@@ -74,6 +74,21 @@ std::vector<LaunchCase> edgeCases(const Spec &spec, int64_t tileRows) {
     cases.push_back({"more tiles than blocks", 5 * t + 9});
     return cases;
   }
+  if (spec.dispatch == Dispatch::Masked) {
+    // A launch has the rows of all buffers; experts differ by how many of theirs are in use.
+    cases.clear();
+    const int64_t most = spec.maxRows, rows = e * most;
+    const auto add = [&](const char *name, std::vector<int64_t> counts) {
+      cases.push_back({name, rows, Routing::fromCounts(fitted(std::move(counts), e)), padded});
+    };
+    add("empty first and last, tile + 1", {0, std::min(t + 1, most), 1, 0});
+    add("empty in between, tile - 1", {t - 1, 0, 7, std::min(t, most)});
+    add("whole buffers, counts past them", {most, most, 0, most});
+    add("no expert owns a row", {0, 0, 0});
+    add("one expert owns rows", {0, most - 1, 0, 0});
+    cases.push_back({"no row", 0, Routing::empty()});
+    return cases;
+  }
   cases.push_back(ofCounts("empty first and last, tile + 1", {0, t + 1, 1, 0}, e));
   cases.push_back(ofCounts("empty in between, tile - 1", {t - 1, 0, 0, 2 * t + 1, 7}, e));
   cases.push_back(ofCounts("whole tiles", {t, 2 * t, t / 2, t}, e));
@@ -112,6 +127,9 @@ std::string run(const Artifact &artifact, const LaunchCase &launch, uint64_t see
     memory.xScalePad = 0; // a vector of scales has no rows to pad
   oracle::HostProblem problem =
       oracle::makeProblem(spec, launch.rows, launch.routing, seed, memory);
+  // Counts are clamped to the buffers: full and empty ones may say more and less.
+  for (int32_t &count : problem.counts)
+    count = count == spec.maxRows ? INT_MAX : count == 0 ? INT_MIN : count;
   oracle::HostOutput output = oracle::HostOutput::make(problem);
   // Scales read one by one need no more alignment than a float has.
   const bool isCopiedInBulk = spec.xScales.alignBytes > 0;
@@ -126,6 +144,7 @@ std::string run(const Artifact &artifact, const LaunchCase &launch, uint64_t see
   arguments.xScales = {xScales.data() + shift, spec.xScales.kGranule() ? problem.xScaleStride : 0};
   arguments.wScales.data = problem.wScales.data();
   arguments.offsets.data = problem.offsets.empty() ? nullptr : problem.offsets.data();
+  arguments.counts.data = problem.counts.empty() ? nullptr : problem.counts.data();
   arguments.y = {output.data(), problem.yStride};
   std::vector<uint32_t> workspace(artifact.launch.workspaceBytes / 4 + 4, UINT32_MAX);
   arguments.workspace = workspace.data();
