@@ -30,12 +30,13 @@ enum Factor {
   FactorCount
 };
 using Choice = std::array<int, FactorCount>;
-constexpr Choice levels = {8, 10, 3, 3, 3, 2, 2, 6, 4, 3, 2};
+constexpr Choice levels = {9, 10, 3, 3, 3, 2, 2, 7, 4, 3, 2};
 
 constexpr Dispatch dispatches[] = {Dispatch::Grouped, Dispatch::Eager, Dispatch::Masked};
 // 8: less than an instruction's share. 192, 200: no multiple of the tile, or of a fragment. 320: a
 // whole tile and a quarter. 264: a tile and one group of eight columns. 128: one narrow tile.
-constexpr int64_t columns[] = {8, 128, 192, 200, 264, 320};
+// 256: two parts, each whole blocks.
+constexpr int64_t columns[] = {8, 128, 192, 200, 264, 320, 256};
 // 16: the least. 128: one step. 208: a tail of five 16-byte groups, no multiple of 32. 384: three
 // steps.
 constexpr int64_t depths[] = {16, 128, 208, 384};
@@ -81,8 +82,10 @@ ScaleLayout weights(int choice, Dispatch dispatch) {
                                            {one, Granule::of(64), Granule::of(128)},
                                            {one, Granule::of(256), Granule::of(256)},
                                            {one, one, Granule::of(64)},
-                                           {one, Granule::of(32), whole}};
+                                           {one, Granule::of(32), whole},
+                                           {one, Granule::of(128), Granule::of(128)}};
   ScaleLayout layout;
+  layout.parts = choice == 8 ? 2 : 1;
   layout.granule = granules[choice];
   if (dispatch == Dispatch::Eager)
     layout.granule.erase(layout.granule.begin());
@@ -189,7 +192,7 @@ TEST_CASE("the matrix covers every legal pair of layouts, in every dispatch") {
   }
   int legal = 0;
   Choice choice{};
-  choice[N] = 2;
+  choice[N] = 6;
   choice[K] = 3;
   for (choice[Weights] = 0; choice[Weights] < levels[Weights]; ++choice[Weights])
     for (choice[Activations] = 0; choice[Activations] < levels[Activations];
