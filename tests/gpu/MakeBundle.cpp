@@ -135,6 +135,74 @@ void addMatrix(std::vector<Entry> &entries, Dispatch dispatch) {
     }
 }
 
+/// Granules other than those of the matrix: [1, xk] of x, [1, wn, wk] of w, 0 for a whole
+/// dimension.
+void addGranules(std::vector<Entry> &entries) {
+  struct Granules {
+    int64_t xk, wn, wk;
+    ScaleOrder order;
+    ElementType out;
+  };
+  constexpr ScaleOrder rowMajor = ScaleOrder::RowMajor, mnMajor = ScaleOrder::MnMajor;
+  const Granules table[] = {
+      {32, 32, 32, mnMajor, ElementType::F32},     // one scale for each instruction
+      {64, 128, 128, rowMajor, ElementType::BF16}, // x varies faster along K than w
+      {128, 128, 32, mnMajor, ElementType::BF16},  // and slower
+      {96, 64, 96, rowMajor, ElementType::F32},    // steps that do not divide a stage
+      {256, 256, 256, mnMajor, ElementType::BF16}, // scales of several stages
+      {128, 64, 128, mnMajor, ElementType::F16},   // several rows of scales in a tile
+      {128, 1, 128, rowMajor, ElementType::BF16},  // groups of each channel
+      {128, 512, 128, mnMajor, ElementType::F32},  // one row of scales for several tiles
+      {0, 16, 0, rowMajor, ElementType::BF16},     // groups of channels
+      {0, 128, 128, rowMajor, ElementType::F32},   // w alone varies along K
+      {128, 0, 0, mnMajor, ElementType::F32},      // x alone does
+  };
+  auto granule = [](int64_t extent) { return extent ? Granule::of(extent) : Granule::whole(); };
+  for (const Granules &row : table) {
+    NamedLayout x = {"", layoutOf({Granule::of(1), granule(row.xk)}, ScaleSource::Dynamic,
+                                  row.xk ? row.order : rowMajor,
+                                  row.xk && row.order == mnMajor ? 16 : 0)};
+    NamedLayout w = {
+        "", layoutOf({Granule::of(1), granule(row.wn), granule(row.wk)}, ScaleSource::Static)};
+    Spec spec = specOf(Dispatch::Grouped, w, x, row.out, ragged);
+    std::string name = nameOf(spec, fmt::format("w-{}x{}", row.wn, row.wk).c_str(),
+                              fmt::format("x-{}", row.xk).c_str());
+    add(entries, name, "matrix", spec);
+  }
+  NamedLayout x = {"x-tensor-dynamic",
+                   layoutOf({Granule::whole(), Granule::whole()}, ScaleSource::Dynamic)};
+  NamedLayout w = weightLayouts(Dispatch::Grouped)[2];
+  Spec spec = specOf(Dispatch::Grouped, w, x, ElementType::BF16, ragged);
+  add(entries, nameOf(spec, w.name, x.name), "matrix", spec);
+}
+
+/// Both fp8 types on both sides; gate and up as parts.
+void addTypes(std::vector<Entry> &entries) {
+  std::vector<NamedLayout> x = activationLayouts(Dispatch::Grouped),
+                           w = weightLayouts(Dispatch::Grouped);
+  constexpr ElementType e4m3 = ElementType::F8E4M3FN, e5m2 = ElementType::F8E5M2;
+  const std::pair<ElementType, ElementType> types[] = {{e5m2, e4m3}, {e4m3, e5m2}, {e5m2, e5m2}};
+  for (const auto &[xType, wType] : types)
+    for (int layout : {2, 3}) {
+      const NamedLayout &weights = w[size_t(layout)], &activations = x[layout == 2 ? 2 : 4];
+      ElementType out = layout == 2 ? ElementType::F32 : ElementType::BF16;
+      Spec spec = specOf(Dispatch::Grouped, weights, activations, out, ragged);
+      spec.xType = xType;
+      spec.wType = wType;
+      add(entries,
+          fmt::format("{}.{}-{}", nameOf(spec, weights.name, activations.name),
+                      xType == e5m2 ? "e5m2" : "e4m3", wType == e5m2 ? "e5m2" : "e4m3"),
+          "matrix", spec);
+    }
+  for (int layout : {2, 3}) {
+    NamedLayout weights = w[size_t(layout)];
+    weights.layout.parts = 2;
+    const NamedLayout &activations = x[layout == 2 ? 2 : 4];
+    Spec spec = specOf(Dispatch::Grouped, weights, activations, ElementType::BF16, aligned);
+    add(entries, nameOf(spec, weights.name, activations.name) + ".parts2", "matrix", spec);
+  }
+}
+
 /// Kernels that differ in something other than the layout.
 void addOthers(std::vector<Entry> &entries) {
   std::vector<NamedLayout> x = activationLayouts(Dispatch::Grouped),
@@ -155,6 +223,8 @@ void addOthers(std::vector<Entry> &entries) {
     Spec spec = specOf(Dispatch::Grouped, weights, activations, ElementType::BF16, {256, 192, 272});
     add(entries, nameOf(spec, weights.name, activations.name) + ".e256", "matrix many", spec);
   }
+  addGranules(entries);
+  addTypes(entries);
 }
 
 Result<void> addCatalogue(std::vector<Entry> &entries, const std::string &folder) {
@@ -200,8 +270,13 @@ Result<void> build(const std::vector<Entry> &entries, const std::string &folder,
   options.compile = [&](const Spec &spec, const Target &target, const KernelPlan &plan) {
     Result<Artifact> artifact = compile(spec, target, plan);
     ++compiled;
-    if (artifact && artifact->resources.spillStoreBytes + artifact->resources.spillLoadBytes > 0)
+    if (artifact && artifact->resources.spillStoreBytes + artifact->resources.spillLoadBytes > 0) {
       ++spilling;
+      auto entry = std::find_if(entries.begin(), entries.end(),
+                                [&](const Entry &candidate) { return candidate.spec == spec; });
+      fmt::print(stderr, "{}: spills {} bytes with {}\n", entry->name,
+                 artifact->resources.spillStoreBytes, planText(plan));
+    }
     return artifact;
   };
   Jit jit(options);
@@ -214,7 +289,9 @@ Result<void> build(const std::vector<Entry> &entries, const std::string &folder,
       if (built)
         continue;
       ++failed;
-      fmt::print(stderr, "{}: {}\n", entries[i].name, built.error().text());
+      // The rest of a long diagnostic is the operation itself.
+      std::string text = built.error().text();
+      fmt::print(stderr, "{}: {}\n", entries[i].name, text.substr(0, 400));
     }
   };
   std::vector<std::thread> helpers;

@@ -41,6 +41,7 @@ class Scales:
     granule: list
     order: str
     align: int
+    parts: int
 
 
 @dataclass
@@ -55,6 +56,11 @@ class Spec:
     x: Scales
     w: Scales
 
+    def is_plain(self):
+        """Whether Data can make operands of it."""
+        return (self.dispatch in ("grouped", "eager") and self.w.parts == 1
+                and ";x=f8E4M3FN;w=f8E4M3FN;" in self.text)
+
     @property
     def out_type(self):
         return {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}[self.out]
@@ -67,7 +73,8 @@ def parse_spec(text):
     def scales(value):
         inner = dict(re.findall(r"(\w+)=(\[[^\]]*\]|[^,}]*)", value))
         granule = [int(g) if g.isdigit() else g for g in inner["granule"].strip("[]").split(",")]
-        return Scales(granule, inner["order"], int(inner["align"]))
+        return Scales(granule, inner["order"], int(inner["align"]),
+                      int(inner["parts"]))
 
     return Spec(text, fields["dispatch"], int(fields["experts"]), int(fields["n"]),
                 int(fields["k"]), fields["out"], fields["accumulate"], scales(fields["xScales"]),

@@ -77,7 +77,7 @@ def run(arguments):
     started = time.monotonic()
     lines, failed, done, skipped, seen_peers = [], 0, 0, 0, set()
     specs = [s for s in binding.read_specs(arguments.folder)
-             if "matrix" in s[1] and arguments.only in s[0] and s[2].dispatch != "masked"]
+             if "matrix" in s[1] and arguments.only in s[0] and s[2].is_plain()]
     # The aligned ones first, which have peers; of the ragged ones, those with bf16 out.
     specs.sort(key=lambda s: (s[2].n % 16 != 0, s[0]))
     specs = [s for s in specs if s[2].n % 16 == 0 or ".bf16." in s[0]]
