@@ -167,13 +167,11 @@ const Command aotCommand = {
     "aot",
     "Build kernels ahead of time into a folder that is then used without compiling",
     "FILES... -o DIR [options]",
-    "Builds every kernel of every description for every architecture, as a running program would, "
-    "and\n"
-    "writes a manifest: DIR is then a bundle. moejit run --bundle DIR and the runtime "
-    "(CacheMode::\n"
-    "Bundle) use it without a compiler. Kernels that are in DIR already are not built again. No "
-    "GPU\n"
-    "is needed. Without -o the kernels go to the cache folder, so that nothing compiles later.",
+    "Builds every kernel of every description for every architecture, as a running program "
+    "would, and writes a manifest: DIR is then a bundle, which moejit run --bundle DIR and "
+    "the runtime use without a compiler (CacheMode::Bundle). Kernels that are in DIR already "
+    "are not built again. No GPU is needed. Without -o the kernels go to the cache folder, so "
+    "that nothing compiles later.",
     "  moejit aot kernels/deepseek-v3.*.mlir -o deepseek.bundle\n"
     "  moejit aot my.mlir --arch sm_90a --jobs 8 -o my.bundle\n"
     "  moejit run my.mlir --tokens 64 --bundle my.bundle --check",

@@ -160,8 +160,8 @@ const Command cacheCommand = {
     "List the kernels in a cache folder or a bundle, or show one of them",
     "ls | info KEY [options]",
     "ls prints a line for each kernel; info all that is known of one, its keys included with "
-    "--json.\n"
-    "A kernel whose rows are 'superseded' was replaced by one of a newer moejit or NVRTC.",
+    "--json. A kernel whose rows are 'superseded' was replaced by one of a newer moejit or "
+    "NVRTC.",
     "  moejit cache ls\n"
     "  moejit cache ls --cache kernels.bundle --json\n"
     "  moejit cache info 3fa9",

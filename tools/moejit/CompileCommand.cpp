@@ -77,7 +77,8 @@ Result<void> writeStages(const StageTexts &texts, const std::string &folder, boo
 }
 
 /// Prints one stage, or writes it to -o.
-int giveStage(const Arguments &arguments, const std::string &stage, const std::string &text) {
+int giveStage(const Arguments &arguments, const std::string &stage, const std::string &text,
+              int64_t compiled) {
   std::optional<std::string> output = arguments.value("-o");
   if (output && *output != "-") {
     if (Result<void> written = writeFile(*output, text); !written)
@@ -88,7 +89,8 @@ int giveStage(const Arguments &arguments, const std::string &stage, const std::s
     if (stage == "cubin")
       return fail(arguments, usage("a cubin is no text", {"write it to a file with -o FILE"}));
     JsonWriter json;
-    json.beginObject().field("stage", stage).field("text", text).endObject();
+    json.beginObject().field("stage", stage).field("text", text);
+    json.field("compiled", compiled).endObject();
     return print(json.text());
   }
   if (stage == "cubin" && isatty(1))
@@ -124,7 +126,8 @@ int emit(const Arguments &arguments, const Spec &spec, const Target &target, int
       done = got.error();
   }
   if (!isAll)
-    return done ? giveStage(arguments, wanted, texts[wanted]) : fail(arguments, done.error());
+    return done ? giveStage(arguments, wanted, texts[wanted], compiled)
+                : fail(arguments, done.error());
 
   // What was reached is worth looking at, above all when the next stage failed.
   JsonWriter json;
@@ -227,15 +230,12 @@ const Command compileCommand = {
     "compile",
     "Compile a kernel and show what it takes, or print any stage of it",
     "FILE [options]",
-    "Reads the description in FILE, checks it against the rules, and builds one kernel for each "
-    "range\n"
-    "of row counts: few rows an expert and many want different tiles. Kernels go to the cache, "
-    "and\n"
-    "what is there is not compiled again. No GPU is needed.\n\n"
-    "With --emit nothing but one stage is made, for the row count of --rows (default: the largest\n"
-    "range). Stages, in order: moe (the description), plan (the schedule, JSON), tile (the program "
-    "of\n"
-    "a thread block), ptx-ir (its instructions), cuda (the C++ translation unit), ptx, cubin,\n"
+    "Reads the description in FILE, checks it against the rules, and builds one kernel for "
+    "each range of row counts: few rows an expert and many want different tiles. Kernels go "
+    "to the cache, and what is there is not compiled again. No GPU is needed.\nWith --emit "
+    "nothing but one stage is made, for the row count of --rows (default: the largest range). "
+    "Stages, in order: moe (the description), plan (the schedule, JSON), tile (the program of "
+    "a thread block), ptx-ir (its instructions), cuda (the C++ translation unit), ptx, cubin, "
     "resources (registers, spills, memory). Up to cuda no NVRTC is needed.",
     "  moejit compile kernels/qwen3-30b-a3b.down.mlir\n"
     "  moejit compile kernels/mixtral-8x7b.down.mlir --emit tile --rows 64\n"

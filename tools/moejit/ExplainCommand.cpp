@@ -58,7 +58,8 @@ const Command explainCommand = {
     "explain",
     "List the rules, or say why one of them holds and what works instead",
     "[ID]",
-    "Every refusal of a kernel names a rule, such as MJ001. Without an ID all rules are listed.",
+    "Every refusal of a kernel names a rule, such as MJ001. Without an ID all rules are "
+    "listed.",
     "  moejit explain\n"
     "  moejit explain MJ001",
     "  0  printed\n"

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <numeric>
 
@@ -133,8 +134,9 @@ Result<Arguments> readArguments(const Command &command, const std::vector<std::s
     std::string value;
     if (equals != std::string::npos)
       value = word.substr(equals + 1);
-    else if (i + 1 < words.size() && (words[i + 1].empty() || words[i + 1][0] != '-' ||
-                                      words[i + 1].size() == 1 || std::isdigit(words[i + 1][1])))
+    else if (i + 1 < words.size() &&
+             (words[i + 1].empty() || words[i + 1][0] != '-' || words[i + 1].size() == 1 ||
+              std::isdigit(static_cast<unsigned char>(words[i + 1][1]))))
       value = words[++i];
     else
       return usage(fmt::format("{} needs a value: {} {}", name, name, option->value),
@@ -177,8 +179,14 @@ std::vector<Option> withCommonOptions(std::vector<Option> own) {
 
 std::string helpOf(const Command &command) {
   constexpr size_t width = 100;
-  std::string text = fmt::format("moejit {}: {}\n\nUsage: moejit {} {}\n\n{}\n", command.name,
-                                 command.summary, command.name, command.usage, command.description);
+  std::string text = fmt::format("moejit {}: {}\n\nUsage: moejit {} {}\n", command.name,
+                                 command.summary, command.name, command.usage);
+  std::string_view rest = command.description;
+  while (!rest.empty()) {
+    size_t end = std::min(rest.find('\n'), rest.size());
+    text += '\n' + wrapped(rest.substr(0, end), 0, width) + '\n';
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
   text += "\nOptions:\n";
   for (const Option &option : command.options) {
     std::string left = option.name;

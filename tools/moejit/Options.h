@@ -28,7 +28,7 @@ struct Command {
   const char *name;
   const char *summary;     ///< one line, an imperative sentence
   const char *usage;       ///< what follows the name
-  const char *description; ///< paragraphs
+  const char *description; ///< paragraphs, a line end after each; printed in lines that fit
   const char *examples;    ///< lines of shell and comments
   const char *exits;       ///< lines: which exit codes it gives, and when
   std::vector<Option> options;

@@ -408,15 +408,11 @@ const Command runCommand = {
     "Run a kernel on made-up data, time it, and compare it with the oracle",
     "FILE [--tokens N] [options]",
     "Makes random operands for N rows, gets the kernel from the cache (or compiles it), and "
-    "launches\n"
-    "it: on the GPU if this machine has one, else on the CPU emulator, which is exact and slow: "
-    "keep\n"
-    "problems small there with --experts and --n. --check compares with the product in double\n"
-    "precision, element by element, and looks at rows nobody owns and at canaries around the "
-    "output.\n\n"
-    "A row is one (token, expert) pair. Times are of launches alone, with a cold L2 cache; "
-    "TFLOP/s\n"
-    "count the rows that experts own, not tiles.",
+    "launches it: on the GPU if this machine has one, else on the CPU emulator, which is "
+    "exact and slow: keep problems small there with --experts and --n. --check compares with "
+    "the product in double precision, element by element, and looks at rows nobody owns and "
+    "at canaries around the output.\nA row is one (token, expert) pair. Times are of launches "
+    "alone, with a cold L2 cache; TFLOP/s count the rows that experts own, not tiles.",
     "  moejit run kernels/deepseek-v3.gate_up.mlir --tokens 64 --experts 4 --n 512 --check\n"
     "  moejit run kernels/mixtral-8x7b.down.mlir --tokens 8192 --device gpu --repeat 50\n"
     "  moejit run my.mlir --tokens 300 --routing skewed --seed 7 --check --json\n"
