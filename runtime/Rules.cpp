@@ -129,9 +129,6 @@ const Entry table[] = {
       "The maximum over experts changes results; so does the maximum over gate and up.",
       "Use one scale per expert, or merge them in an explicit step."},
      nullptr},
-    {{"MJ101", unsupported, "Dispatch is grouped, masked or eager.", "batched is not lowered yet.",
-      "Sort the rows by expert and use 'grouped'."},
-     supportedDispatch},
     {{"MJ103", unsupported, "Scales are f32.", "f8E8M0FNU scales are not lowered yet.",
       "Widen them to f32, which is exact."},
      supportedScaleType},
@@ -159,6 +156,10 @@ const Entry table[] = {
     {{"MJ109", unsupported, "The architecture is sm_90a.",
       "Other architectures are not lowered yet.", "Compile for sm_90a."},
      supportedArchitecture},
+    {{"MJ110", unsupported, "batched takes local expert ids, and no expert map.",
+      "Mapping global ids on the device is not lowered yet.",
+      "Map the ids first; any id outside [0, E) is nobody's."},
+     supportedExpertMap},
 };
 
 void checkKind(Rule::Kind kind, const Spec &spec, const Target &target,
@@ -172,13 +173,10 @@ void checkKind(Rule::Kind kind, const Spec &spec, const Target &target,
 }
 
 std::string shapeText(const std::vector<int64_t> &shape) {
-  std::string text = "[";
-  for (int64_t extent : shape) {
-    if (text.size() > 1)
-      text += ", ";
-    text += extent < 0 ? "?" : std::to_string(extent);
-  }
-  return text + "]";
+  std::vector<std::string> extents;
+  for (int64_t extent : shape)
+    extents.push_back(extent < 0 ? "?" : std::to_string(extent));
+  return fmt::format("[{}]", fmt::join(extents, ", "));
 }
 
 bool fits(const std::vector<int64_t> &expected, const std::vector<int64_t> &actual) {

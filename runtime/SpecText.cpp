@@ -14,16 +14,14 @@ std::string listText(const std::vector<int64_t> &entries) {
 }
 
 std::string granuleList(const std::vector<Granule> &granule) {
-  std::string text = "[";
+  std::vector<std::string> entries;
   for (const Granule &entry : granule) {
-    if (text.size() > 1)
-      text += ',';
     if (entry.kind == Granule::Kind::Extent)
-      text += std::to_string(entry.extent);
+      entries.push_back(std::to_string(entry.extent));
     else
-      text += entry.kind == Granule::Kind::Whole ? "*" : "expert";
+      entries.push_back(entry.kind == Granule::Kind::Whole ? "*" : "expert");
   }
-  return text + "]";
+  return fmt::format("[{}]", fmt::join(entries, ","));
 }
 
 std::string layoutText(const ScaleLayout &layout) {

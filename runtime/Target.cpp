@@ -58,7 +58,7 @@ Result<Target> parseTarget(std::string_view arch) {
               fmt::format("unknown architecture '{}', expected one of {}", arch,
                           fmt::join(knownArchitectures(), ", "))};
   for (const KnownArchitecture &known : architectures())
-    if (std::string(arch) + "a" == known.arch)
+    if (fmt::format("{}a", arch) == known.arch)
       error.notes.push_back(
           fmt::format("{} has the instructions moejit needs, {} has not", known.arch, arch));
   return error;
