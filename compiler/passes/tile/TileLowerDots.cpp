@@ -46,6 +46,16 @@ struct LowerDots : tile::impl::TileLowerDotsBase<LowerDots> {
       return dot.emitOpError("cannot divide ")
              << whole << " over " << kernel.getWarpgroups() << " warpgroups";
 
+    for (Operation *user : dot.getAcc().getUsers())
+      if (auto promote = dyn_cast<PromoteOp>(user);
+          promote && dot.getBatch() && promote.getInto().getType() != whole) {
+        InFlightDiagnostic diag = dot.emitOpError("computes a batch of ")
+                                  << whole << " that is promoted into "
+                                  << promote.getInto().getType();
+        diag.attachNote(promote.getLoc()) << "promoted here";
+        return diag;
+      }
+
     OpBuilder builder(dot);
     Code code(builder, dot.getLoc());
     Value baseA = fieldAddress(code, dot, fieldA.getSlot(), fieldA.getField());

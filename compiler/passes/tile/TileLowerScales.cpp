@@ -81,6 +81,11 @@ struct ScaleReader {
                       ? Value(RowsOp::create(code.builder, code.loc, code.builder.getI32Type()))
                       : code.i32(extent);
     Value isInside = code.less(coordinates[*along], limit);
+    if (load.getRowsBy()) {
+      coordinates[*along] = rowBy(code, load, load.getRowsBy(), coordinates[*along]);
+      if (!coordinates[*along])
+        return {};
+    }
     auto branch = scf::IfOp::create(code.builder, code.loc, code.builder.getF32Type(), isInside,
                                     /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(code.builder);
@@ -274,6 +279,10 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
   }
 
   LogicalResult lower(PromoteOp promote) {
+    AccType whole = promote.getInto().getType();
+    if (auto from = dyn_cast<AccType>(promote.getFrom().getType()); from && from != whole)
+      return promote.emitOpError("promotes ")
+             << from << " into " << whole << ", whose registers hold other elements";
     OpBuilder builder(promote);
     Code code(builder, promote.getLoc());
     std::optional<Distribution> distribution =

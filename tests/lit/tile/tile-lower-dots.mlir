@@ -117,3 +117,21 @@ tile.kernel @field("x" %x: !tile.view<?x128xf8E4M3FN>, "w" %w: !tile.view<128x12
   // expected-error@+1 {{'tile.dot' op names field 1 of a ring with 1}}
   tile.dot %acc, %a, %b : !tile.acc<64x128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
 }
+
+// -----
+
+// Fragments are numbered by how their accumulator is divided: dot and promotion must mean the same one.
+tile.kernel @divided("x" %x: !tile.view<?x128xf8E4M3FN>, "w" %w: !tile.view<256x128xf8E4M3FN>) warpgroups 2 {
+  %c0 = arith.constant 0 : i32
+  %ring = tile.ring stages 1 [!tile.block<128x128xf8E4M3FN>, !tile.block<256x128xf8E4M3FN>] {barrier_offset = 49152 : i64, field_offsets = array<i64: 0, 16384>, shared_offset = 0 : i64, stride = 50176 : i64}
+  %acc = tile.acc : !tile.acc<128x256, columns, n = 128>
+  %t = tile.acc : !tile.fragment<n = 128>
+  %f = tile.await %ring
+  %a = tile.field %f[0] = %x[%c0, %c0] : !tile.view<?x128xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+  %b = tile.field %f[1] = %w[%c0, %c0] : !tile.view<256x128xf8E4M3FN> -> !tile.block<256x128xf8E4M3FN>
+  // expected-error@+1 {{'tile.dot' op computes a batch of '!tile.acc<128x256, rows, n = 128>' that is promoted into '!tile.acc<128x256, columns, n = 128>'}}
+  tile.dot %t, %a, %b batch 1 of !tile.acc<128x256, rows, n = 128> fresh : !tile.fragment<n = 128>, !tile.block<128x128xf8E4M3FN>, !tile.block<256x128xf8E4M3FN>
+  tile.wait %t : !tile.fragment<n = 128>
+  // expected-note@+1 {{promoted here}}
+  tile.promote %acc, %t batch 1 : !tile.acc<128x256, columns, n = 128>, !tile.fragment<n = 128>
+}

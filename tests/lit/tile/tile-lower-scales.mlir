@@ -130,3 +130,13 @@ tile.kernel @choice("x_scales" %xs: !tile.view<?xf32>) warpgroups 1 {
   // expected-error@+1 {{'tile.scale' op takes scales from a field or a load}}
   tile.scale %acc rows %u per 1 : !tile.block<64xf32> : !tile.acc<64x128>
 }
+
+// -----
+
+// Two accumulators that are divided differently hold different elements in the same registers.
+tile.kernel @divided() warpgroups 2 {
+  %acc = tile.acc : !tile.acc<128x256, rows, n = 128>
+  %t = tile.acc : !tile.acc<128x256, columns, n = 128>
+  // expected-error@+1 {{'tile.promote' op promotes '!tile.acc<128x256, columns, n = 128>' into '!tile.acc<128x256, rows, n = 128>', whose registers hold other elements}}
+  tile.promote %acc, %t : !tile.acc<128x256, rows, n = 128>, !tile.acc<128x256, columns, n = 128>
+}
