@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 namespace moejit {
 namespace {
@@ -229,9 +228,9 @@ int64_t rowStrideElements(const Spec &spec, const GemmArguments &arguments, Oper
 Result<void> checkArguments(const Spec &spec, const LaunchData &launch,
                             const GemmArguments &arguments) {
   int64_t rows = arguments.rows;
-  if (rows < 0 || rows > std::numeric_limits<int32_t>::max())
+  if (rows < 0 || rows > maxLaunchRows)
     return refusal(fmt::format("rows: {} is out of range", rows),
-                   "a launch takes 0 to 2147483647 rows; split larger ones");
+                   fmt::format("a launch takes 0 to {} rows; split larger ones", maxLaunchRows));
   if (arguments.smLimit < 0)
     return refusal(fmt::format("smLimit: {} is negative", arguments.smLimit), "0 means all SMs");
   if (rows == 0)
@@ -251,6 +250,8 @@ Result<void> checkArguments(const Spec &spec, const LaunchData &launch,
                      "it must be aligned to 16 bytes");
   }
 
+  Footprint workspace = {reinterpret_cast<uint64_t>(arguments.workspace), launch.workspaceBytes,
+                         launch.workspaceBytes, 0};
   Footprint output;
   if (reads(launch, Operand::Y)) {
     Result<Footprint> checked = checkOperand(spec, launch, arguments, Operand::Y);
@@ -269,9 +270,12 @@ Result<void> checkArguments(const Spec &spec, const LaunchData &launch,
                                  output.begin + output.bytes, operandName(operand), input->begin,
                                  input->begin + input->bytes),
                      "an output has memory of its own");
+    // A launch zeroes its workspace first.
+    if (overlap(workspace, *input))
+      return refusal(
+          fmt::format("{}: overlaps the workspace at {:#x}", operandName(operand), workspace.begin),
+          "the workspace has memory of its own");
   }
-  Footprint workspace = {reinterpret_cast<uint64_t>(arguments.workspace), launch.workspaceBytes,
-                         launch.workspaceBytes, 0};
   if (overlap(output, workspace))
     return refusal(fmt::format("y: overlaps the workspace at {:#x}", workspace.begin),
                    "an output has memory of its own");

@@ -54,10 +54,15 @@ OperandLayout operandLayout(const Spec &spec, Operand operand, int64_t rows);
 /// The row stride of `operand` in elements: the argument's own, or the packed one.
 int64_t rowStrideElements(const Spec &spec, const GemmArguments &arguments, Operand operand);
 
+/// Most rows of one launch. Kernels count rows in i32 and round them up to whole tiles, of at most
+/// 256 rows.
+inline constexpr int64_t maxLaunchRows = INT32_MAX - 255;
+
 /// Refuses what a launch could not survive: a null pointer of an operand the kernel reads,
 /// misaligned addresses and strides, strides that are too small or that the kernel does not take, y
-/// overlapping an input, more than INT32_MAX rows, a missing workspace. rows = 0 succeeds with null
-/// pointers. Errors: InvalidArgument naming the operand, the value and the limit.
+/// or the workspace overlapping another operand, more than maxLaunchRows rows, a missing workspace.
+/// rows = 0 succeeds with null pointers. Errors: InvalidArgument naming the operand, the value and
+/// the limit.
 Result<void> checkArguments(const Spec &spec, const LaunchData &launch,
                             const GemmArguments &arguments);
 

@@ -4,6 +4,7 @@
 #include "Samples.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cstdint>
 
@@ -72,6 +73,11 @@ TEST_CASE("row counts are bounded") {
   CHECK(refusal(arguments) == "rows: -1 is out of range");
   arguments.rows = int64_t(1) << 31;
   CHECK(refusal(arguments) == "rows: 2147483648 is out of range");
+  // Rounded up to whole tiles, it would leave 32 bits inside the kernel.
+  arguments.rows = INT32_MAX;
+  CHECK(refusal(arguments) == "rows: 2147483647 is out of range");
+  arguments.rows = maxLaunchRows + 1;
+  CHECK(refusal(arguments) == "rows: 2147483393 is out of range");
   arguments = legal();
   arguments.smLimit = -1;
   CHECK(refusal(arguments) == "smLimit: -1 is negative");
@@ -79,7 +85,7 @@ TEST_CASE("row counts are bounded") {
 
 // Liger-Kernel #1248: more than 2^31 elements of output are ordinary.
 TEST_CASE("outputs past 2^31 elements pass") {
-  GemmArguments arguments = legal(INT32_MAX);
+  GemmArguments arguments = legal(maxLaunchRows);
   arguments.x.data = at(uint64_t(1) << 50);
   arguments.y.data = at(uint64_t(2) << 50);
   arguments.xScales.data = at(uint64_t(3) << 50);
@@ -149,7 +155,7 @@ TEST_CASE("interleaved views of one buffer pass when no byte is shared") {
   CHECK(refusal(arguments).find("overlaps x") != std::string::npos);
 }
 
-TEST_CASE("a workspace must be there, large enough and apart from the output") {
+TEST_CASE("a workspace must be there, large enough and apart from all operands") {
   LaunchData launch = samples::launchData();
   launch.workspaceBytes = 256;
   GemmArguments arguments = legal();
@@ -165,6 +171,9 @@ TEST_CASE("a workspace must be there, large enough and apart from the output") {
   CHECK(message() == "");
   arguments.workspace = at(0x60000010);
   CHECK(message() == "y: overlaps the workspace at 0x60000010");
+  arguments.workspace = arguments.w.data;
+  CHECK(message() == fmt::format("w: overlaps the workspace at {:#x}",
+                                 reinterpret_cast<uint64_t>(arguments.w.data)));
   arguments.workspace = at(0x70000008);
   CHECK(message() == "workspace: address 0x70000008 is not a multiple of 16");
 }
