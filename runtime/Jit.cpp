@@ -230,8 +230,13 @@ Result<std::shared_ptr<Kernel>> Jit::Shared::obtain(JitHandle::State &state, int
       building.emplace(key, future);
     }
   }
-  if (!isBuilder)
-    return future.get();
+  if (!isBuilder) {
+    // The builder may have asked for another range of the same plan, and entered only that one.
+    Result<std::shared_ptr<Kernel>> built = future.get();
+    if (!built)
+      return built;
+    return state.add({range->minRows, range->maxRows, *built}, rows);
+  }
   Result<Ready> made = makeReady(state.spec, state.lookupKey, key, *range);
   promise.set_value(made ? Result<std::shared_ptr<Kernel>>(state.add(std::move(*made), rows))
                          : Result<std::shared_ptr<Kernel>>(made.error()));
