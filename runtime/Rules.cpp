@@ -114,7 +114,7 @@ const Entry table[] = {
      expertMap},
     {{"MJ021", contract, "The architecture is a known one, with its suffix.",
       "sm_90a and sm_90 are different targets: only the first has wgmma.",
-      "See 'moejit doctor' for this machine's."},
+      "Write sm_90a for an H100 or H200."},
      knownArchitecture},
     {{"MJ022", contract, "N and K are at most 1048576.",
       "Coordinates and tile counts inside a kernel are 32-bit.", "Split the GEMM."},
@@ -315,8 +315,8 @@ std::string renderRulesMarkdown() {
   std::string page =
       "# Rules\n\n"
       "Generated from the table in `runtime/Rules.cpp`; a unit test compares the two.\n"
-      "`moejit explain MJ001` prints an entry, `moejit check` and the `moe-check` pass apply "
-      "them.\n";
+      "`moejit explain MJ001` prints an entry; every command, every API and the `moe-check` pass "
+      "apply them.\n";
   auto section = [&](const char *title, const char *intro, Rule::Kind kind) {
     page += fmt::format("\n## {}\n\n{}\n", title, intro);
     for (const Entry &entry : table)

@@ -1,6 +1,6 @@
 // The rules of legality: one table of predicates over a Spec, answering moe-check, `moejit
-// explain`, `moejit check`, every API and docs/generated/rules.md. What other engines accept is
-// data elsewhere, never a rule here.
+// explain`, every API and docs/generated/rules.md. What other engines accept is data elsewhere,
+// never a rule here.
 #pragma once
 
 #include "runtime/Result.h"
