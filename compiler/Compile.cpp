@@ -152,19 +152,6 @@ Result<Artifact> compile(const Spec &spec, const Target &target, const KernelPla
   artifact.nvrtcVersion = nvrtc->version();
   // A cubin runs on every driver of its CUDA major version or later.
   artifact.minDriver = static_cast<uint32_t>(nvrtc->versionMajor()) * 1000;
-  show(options, "ptx", artifact.ptx);
-  show(options, "cubin", artifact.cubin);
-  std::string resources =
-      fmt::format("registers      {}\nspilled bytes  {} stored, {} loaded\nstack bytes    "
-                  "{}\nshared memory  {} bytes\n"
-                  "threads        {}\ncubin          {} bytes\n",
-                  artifact.resources.registers, artifact.resources.spillStoreBytes,
-                  artifact.resources.spillLoadBytes, artifact.resources.stackBytes,
-                  artifact.launch.sharedBytes + artifact.resources.staticSharedBytes,
-                  artifact.launch.threads, artifact.cubin.size());
-  for (const std::string &warning : output->warnings)
-    resources += "warning        " + warning + "\n";
-  show(options, "resources", resources);
   // Serialised wgmma is right but slow: an error, unless passes were left out on purpose.
   if (!output->warnings.empty() && options.skippedPasses.empty())
     return Error{ErrorCode::CompileError, "ptxas gave up on performance", output->warnings};

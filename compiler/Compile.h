@@ -21,8 +21,8 @@ struct CompileOptions {
   NvrtcOptions nvrtc = {};
   /// Optional passes to leave out (Pipeline.h): the kernel is slower, and right.
   std::vector<std::string> skippedPasses = {};
-  /// Called with the text of each stage as it is made: moe, plan, tile, ptx-ir, cuda, ptx,
-  /// resources; and with the bytes of cubin.
+  /// Called with the text of each stage as it is made: moe, plan, tile, ptx-ir, cuda. What NVRTC
+  /// makes is in the artifact.
   std::function<void(std::string_view stage, std::string_view text)> onStage = {};
 };
 
