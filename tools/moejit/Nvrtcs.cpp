@@ -2,7 +2,6 @@
 #include "tools/moejit/Nvrtcs.h"
 
 #include <algorithm>
-#include <dlfcn.h>
 #include <filesystem>
 
 namespace fs = std::filesystem;
@@ -41,15 +40,6 @@ std::vector<std::string> foldersBeside(const std::string &executable) {
   return folders;
 }
 
-/// Loads the libnvrtc-builtins of `folder`: libnvrtc opens it by name, and finds it when it is
-/// loaded already. Without one, the loader's own search has to find it.
-static void loadBuiltins(const fs::path &folder) {
-  for (const fs::path &entry : entriesOf(folder))
-    if (std::string name = entry.filename().string(); name.rfind("libnvrtc-builtins.so.", 0) == 0)
-      if (dlopen(entry.c_str(), RTLD_LAZY | RTLD_GLOBAL))
-        return;
-}
-
 NvrtcOptions findNvrtc(const std::string &given) {
   NvrtcOptions options;
   if (!given.empty()) {
@@ -65,16 +55,11 @@ NvrtcOptions findNvrtc(const std::string &given) {
           break;
         }
     }
-    if (fs::path folder = fs::path(options.libraryPath).parent_path(); !folder.empty())
-      loadBuiltins(folder);
     return options;
   }
   options.folders = foldersBeside(executablePath());
-  if (Result<Nvrtc> found = Nvrtc::open(options)) {
+  if (Result<Nvrtc> found = Nvrtc::open(options))
     options.libraryPath = found->libraryPath();
-    if (fs::path folder = fs::path(options.libraryPath).parent_path(); !folder.empty())
-      loadBuiltins(folder);
-  }
   return options;
 }
 

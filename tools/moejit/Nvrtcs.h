@@ -16,8 +16,7 @@ std::vector<std::string> foldersBeside(const std::string &executable);
 std::string executablePath();
 
 /// Options that open `given`, or else what the loader, a CUDA toolkit or the folders beside this
-/// program offer. The builtins library that NVRTC opens by name is loaded first where it lies
-/// beside it. When there is no NVRTC the options fail with every attempt in the notes.
+/// program offer. When there is no NVRTC the options fail with every attempt in the notes.
 NvrtcOptions findNvrtc(const std::string &given);
 
 } // namespace moejit::tool

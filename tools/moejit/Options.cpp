@@ -167,7 +167,7 @@ std::vector<Option> withExtentOptions(std::vector<Option> own) {
 }
 
 std::vector<Option> withCommonOptions(std::vector<Option> own) {
-  own.push_back({"--nvrtc", "PATH", "the libnvrtc.so to compile with",
+  own.push_back({"--nvrtc", "PATH", "the libnvrtc.so to compile with, or the folder it is in",
                  "the loader's, /usr/local/cuda*, then folders beside this program"});
   own.push_back({"--cache", "DIR", "the folder kernels are kept in",
                  "$XDG_CACHE_HOME/moejit or ~/.cache/moejit"});

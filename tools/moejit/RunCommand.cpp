@@ -77,7 +77,7 @@ Result<oracle::Routing> readRouting(const std::string &text, const Spec &spec, i
 
 Result<RunOptions> readOptions(const Arguments &arguments, const Spec &spec) {
   RunOptions options;
-  Result<std::optional<int64_t>> rows = arguments.integer("--tokens", 0, INT32_MAX);
+  Result<std::optional<int64_t>> rows = arguments.integer("--tokens", 0, maxLaunchRows);
   if (!rows)
     return rows.error();
   options.rows = rows->value_or(options.rows);
@@ -410,8 +410,9 @@ const Command runCommand = {
     "Makes random operands for N rows, gets the kernel from the cache (or compiles it), and "
     "launches it: on the GPU if this machine has one, else on the CPU emulator, which is "
     "exact and slow: keep problems small there with --experts and --n. --check compares with "
-    "the product in double precision, element by element, and looks at rows nobody owns and "
-    "at canaries around the output.\nA row is one (token, expert) pair. Times are of launches "
+    "the product in double precision, element by element (large problems on all rows and a sample "
+    "of columns), and looks at rows nobody owns and at canaries around the "
+    "output.\nA row is one (token, expert) pair. Times are of launches "
     "alone, with a cold L2 cache; TFLOP/s count the rows that experts own, not tiles.",
     "  moejit run kernels/deepseek-v3.gate_up.mlir --tokens 64 --experts 4 --n 512 --check\n"
     "  moejit run kernels/mixtral-8x7b.down.mlir --tokens 8192 --device gpu --repeat 50\n"
@@ -425,7 +426,7 @@ const Command runCommand = {
     "  3  no GPU (--device gpu), no NVRTC, no kernel in the bundle, or not enough memory\n"
     "  4  a pass or NVRTC failed",
     withCommonOptions(withExtentOptions({
-        {"--tokens", "N", "rows to multiply", "64"},
+        {"--tokens", "N", "rows to multiply; masked kernels take all rows of their buffers", "64"},
         {"--device",
          "WHERE",
          "auto, gpu or emulator; auto takes the GPU if there is one that fits",
