@@ -1,6 +1,6 @@
-/* The C API of moejit's runtime: opens a folder of kernels that were compiled ahead of time, finds the kernels of an
-   expert GEMM and launches them. It never compiles, allocates no device memory and never synchronises. C99; no
-   exception and no C++ type crosses it. */
+/* The C API of moejit's runtime: opens a folder of kernels that were compiled ahead of time, finds
+   the kernels of an expert GEMM and launches them. It never compiles, allocates no device memory
+   and never synchronises. C99; no exception and no C++ type crosses it. */
 #ifndef MOEJIT_C_MOEJIT_H
 #define MOEJIT_C_MOEJIT_H
 
@@ -24,8 +24,9 @@ typedef enum moejit_status {
   MOEJIT_RULE_VIOLATION = 2,   /* refused by a rule; the text has its id (MJ001…) */
   MOEJIT_PARSE_ERROR = 3,      /* a spec or a file that is not what it claims to be */
   MOEJIT_NOT_FOUND = 4,
-  MOEJIT_NOT_IN_CACHE = 5,   /* the folder has no such kernel; the text says how to build it */
-  MOEJIT_CAPTURE_ACTIVE = 6, /* the kernel is not ready and the stream is being captured; the capture stays usable */
+  MOEJIT_NOT_IN_CACHE = 5, /* the folder has no such kernel; the text says how to build it */
+  MOEJIT_CAPTURE_ACTIVE =
+      6, /* the kernel is not ready and the stream is being captured; the capture stays usable */
   MOEJIT_COMPILE_ERROR = 7,
   MOEJIT_DRIVER_ERROR = 8, /* the text names the CUresult */
   MOEJIT_UNAVAILABLE = 9,  /* no driver or device on this machine */
@@ -33,8 +34,9 @@ typedef enum moejit_status {
   MOEJIT_INTERNAL = 11 /* a defect of moejit, or memory ran out */
 } moejit_status;
 
-/* Every function that can fail takes `error` and `error_bytes`: a buffer of the caller that receives the reason, cut to
-   fit and always ended by a zero; empty after success. A null buffer, or 0 bytes, is allowed. */
+/* Every function that can fail takes `error` and `error_bytes`: a buffer of the caller that
+   receives the reason, cut to fit and always ended by a zero; empty after success. A null buffer,
+   or 0 bytes, is allowed. */
 
 /* "0.1.0". */
 MOEJIT_API const char *moejit_version(void);
@@ -49,8 +51,8 @@ typedef enum moejit_folder_kind {
   MOEJIT_CACHE = 1   /* the cache of a JIT, only read */
 } moejit_folder_kind;
 
-/* Opens `folder` for kernels of `arch` ("sm_90a"; null means that). Touches no driver and no device. Close it with
-   moejit_close. */
+/* Opens `folder` for kernels of `arch` ("sm_90a"; null means that). Touches no driver and no
+   device. Close it with moejit_close. */
 MOEJIT_API moejit_status moejit_open(const char *folder, moejit_folder_kind kind, const char *arch,
                                      moejit_library **library, char *error, size_t error_bytes);
 /* Null is allowed. GEMMs of the library stay valid. */
@@ -59,24 +61,27 @@ MOEJIT_API void moejit_close(moejit_library *library);
 /* The kernels of one expert GEMM. Thread-safe; may be launched on any number of devices. */
 typedef struct moejit_gemm moejit_gemm;
 
-/* Finds the GEMM of `spec`, a canonical spec text: one line that names dispatch, extents, types and scale layouts, as
-   canonicalText (runtime/Spec.h) writes it. Errors: MOEJIT_PARSE_ERROR, MOEJIT_NOT_IN_CACHE. Release it with
-   moejit_gemm_release. */
+/* Finds the GEMM of `spec`, a canonical spec text: one line that names dispatch, extents, types and
+   scale layouts, as canonicalText (runtime/Spec.h) writes it. Errors: MOEJIT_PARSE_ERROR,
+   MOEJIT_NOT_IN_CACHE. Release it with moejit_gemm_release. */
 MOEJIT_API moejit_status moejit_gemm_find(moejit_library *library, const char *spec,
                                           moejit_gemm **gemm, char *error, size_t error_bytes);
 /* Null is allowed. Launches in flight and captured graphs stay valid. */
 MOEJIT_API void moejit_gemm_release(moejit_gemm *gemm);
 
-/* Bytes of device memory that each launch of up to `max_rows` rows in flight needs as its workspace; 0 is possible. */
+/* Bytes of device memory that each launch of up to `max_rows` rows in flight needs as its
+ * workspace; 0 is possible. */
 MOEJIT_API moejit_status moejit_gemm_workspace_bytes(moejit_gemm *gemm, int64_t max_rows,
                                                      uint64_t *bytes, char *error,
                                                      size_t error_bytes);
 
-/* Loads the kernel planned for `rows` rows into the calling thread's current context, so that a capture may launch it. */
+/* Loads the kernel planned for `rows` rows into the calling thread's current context, so that a
+ * capture may launch it. */
 MOEJIT_API moejit_status moejit_gemm_prepare(moejit_gemm *gemm, int64_t rows, char *error,
                                              size_t error_bytes);
 
-/* A tensor in device memory, not owned. `row_stride` counts elements from one row to the next; 0: packed. */
+/* A tensor in device memory, not owned. `row_stride` counts elements from one row to the next; 0:
+ * packed. */
 typedef struct moejit_tensor {
   void *data;
   int64_t row_stride;
@@ -84,9 +89,10 @@ typedef struct moejit_tensor {
 
 /* What one launch works on. Fill it with zeros, then set `struct_bytes` and what the spec has. */
 typedef struct moejit_gemm_arguments {
-  size_t struct_bytes;      /* sizeof(moejit_gemm_arguments) */
-  moejit_tensor x;          /* [rows, K]; any stride that is a multiple of 16 bytes */
-  moejit_tensor x_scales;   /* as the spec lays them out; mn_major: the stride from one K group to the next */
+  size_t struct_bytes; /* sizeof(moejit_gemm_arguments) */
+  moejit_tensor x;     /* [rows, K]; any stride that is a multiple of 16 bytes */
+  moejit_tensor
+      x_scales; /* as the spec lays them out; mn_major: the stride from one K group to the next */
   moejit_tensor w;          /* [E, N, K], contiguous */
   moejit_tensor w_scales;   /* as the spec lays them out */
   moejit_tensor offsets;    /* grouped: i32 [E + 1] */
@@ -96,13 +102,14 @@ typedef struct moejit_gemm_arguments {
   moejit_tensor y;          /* [rows, N]; any stride that is a multiple of 16 bytes */
   int64_t rows;             /* 0 launches nothing, and needs no pointers and no driver */
   int64_t expected_rows;    /* chooses the kernel, changes speed only; 0: the same as rows */
-  void *workspace;          /* moejit_gemm_workspace_bytes bytes, 16-byte aligned, for this launch alone */
+  void *workspace; /* moejit_gemm_workspace_bytes bytes, 16-byte aligned, for this launch alone */
   uint64_t workspace_bytes;
   int64_t sm_limit; /* most SMs the launch may occupy; 0: all */
 } moejit_gemm_arguments;
 
-/* Launches on `stream` (a CUstream or cudaStream_t; null: the legacy default stream) in the calling thread's current
-   context, and returns at once. Finds and loads the kernel at the first launch, except while `stream` is being captured. */
+/* Launches on `stream` (a CUstream or cudaStream_t; null: the legacy default stream) in the calling
+   thread's current context, and returns at once. Finds and loads the kernel at the first launch,
+   except while `stream` is being captured. */
 MOEJIT_API moejit_status moejit_gemm_launch(moejit_gemm *gemm,
                                             const moejit_gemm_arguments *arguments, void *stream,
                                             char *error, size_t error_bytes);
