@@ -58,6 +58,7 @@ void supportedWeightScales(const Spec &spec, const Target &target, Report &repor
 void supportedOrder(const Spec &spec, const Target &target, Report &report);
 void supportedPhase(const Spec &spec, const Target &target, Report &report);
 void supportedParts(const Spec &spec, const Target &target, Report &report);
+void supportedAlignment(const Spec &spec, const Target &target, Report &report);
 void supportedArchitecture(const Spec &spec, const Target &target, Report &report);
 
 /// "x has element type bf16, expected f8E4M3FN or f8E5M2".

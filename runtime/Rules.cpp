@@ -160,6 +160,10 @@ const Entry table[] = {
       "Mapping global ids on the device is not lowered yet.",
       "Map the ids first; any id outside [0, E) is nobody's."},
      supportedExpertMap},
+    {{"MJ111", unsupported, "Only rows of activation groups are padded to an alignment.",
+      "Other scales are read from packed rows; padded ones would be read wrongly.",
+      "Store them packed, and leave align away."},
+     supportedAlignment},
 };
 
 void checkKind(Rule::Kind kind, const Spec &spec, const Target &target,

@@ -3,6 +3,8 @@
 // this file.
 #include "runtime/RuleChecks.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace moejit::rules {
@@ -182,6 +184,27 @@ void supportedParts(const Spec &spec, const Target &, Report &report) {
           layout.parts, rowsPerPart, granule.extent),
       {fmt::format("pad each part with zero rows to {}",
                    rowsPerPart - rowsPerPart % granule.extent + granule.extent)});
+}
+
+void supportedAlignment(const Spec &spec, const Target &, Report &report) {
+  for (RuleSubject subject : {RuleSubject::X, RuleSubject::W}) {
+    const ScaleLayout &layout = scalesOf(spec, subject);
+    // Groups of activations lie as far apart as the launch says.
+    if (layout.alignBytes == 0 || (subject == RuleSubject::X && layout.kGranule() != 0))
+      continue;
+    std::vector<int64_t> shape = scaleShape(
+        layout, subject == RuleSubject::X ? xShape(spec) : wShape(spec), spec.numExperts);
+    int64_t rowBytes = shape.back() * elementBytes(layout.storedType());
+    bool isOneRow =
+        std::all_of(shape.begin(), shape.end() - 1, [](int64_t extent) { return extent == 1; });
+    if (isOneRow || rowBytes % layout.alignBytes == 0)
+      continue;
+    report.add(subject,
+               fmt::format("align = {} of the scales of {} pads their rows of {} bytes, which is "
+                           "not supported by this version",
+                           layout.alignBytes, ruleSubjectName(subject), rowBytes),
+               {"store the scales packed, and leave align away"});
+  }
 }
 
 void supportedArchitecture(const Spec &, const Target &target, Report &report) {

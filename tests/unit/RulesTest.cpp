@@ -222,6 +222,34 @@ const std::vector<Case> &cases() {
             }),
        "one scale for each of 2 parts is not supported by this version", W},
       {"MJ109", base(), base(), "sm_100a is not supported by this version", Gemm, "sm_100a"},
+      {"MJ111",
+       with(base(),
+            [](S s) {
+              s.k = 768;
+              s.wScales.alignBytes = 16;
+            }),
+       with(base(),
+            [](S s) {
+              s.k = 1536; // rows of 12 scales are 48 bytes
+              s.wScales.alignBytes = 16;
+            }),
+       "align = 16 of the scales of w pads their rows of 24 bytes, which is not supported by this "
+       "version",
+       W},
+      {"MJ111",
+       with(base(),
+            [](S s) {
+              s.xScales.granule = {one, whole};
+              s.xScales.alignBytes = 16;
+            }),
+       with(base(),
+            [](S s) {
+              s.xScales.granule = {whole, whole}; // one scale has no row after it
+              s.xScales.alignBytes = 16;
+            }),
+       "align = 16 of the scales of x pads their rows of 4 bytes, which is not supported by this "
+       "version",
+       X},
   };
   return table;
 }
