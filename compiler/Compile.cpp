@@ -170,8 +170,37 @@ Result<GeneratorIdentity> generatorIdentity(const NvrtcOptions &options) {
   return identity;
 }
 
+/// Whether brackets nest so deep that MLIR's parser, which recurses, would run out of stack. An
+/// arrow is none.
+static bool isTooDeep(std::string_view text) {
+  constexpr int64_t limit = 256;
+  int64_t depth = 0;
+  bool isQuoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (isQuoted) {
+      i += c == '\\';
+      isQuoted = c != '"' && c != '\n';
+    } else if (c == '"') {
+      isQuoted = true;
+    } else if (text.substr(i, 2) == "//") {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (std::string_view("([{<").find(c) != std::string_view::npos) {
+      if (++depth > limit)
+        return true;
+    } else if (std::string_view(")]}>").find(c) != std::string_view::npos) {
+      bool isArrow = c == '>' && i > 0 && text[i - 1] == '-';
+      depth -= !isArrow && depth > 0;
+    }
+  }
+  return false;
+}
+
 Result<Spec> parseMlir(std::string_view text, std::string_view fileName, std::string_view kernel,
                        const std::function<void(const std::string &)> &onDiagnostic) {
+  if (isTooDeep(text))
+    return Error{ErrorCode::ParseError,
+                 fmt::format("{} is no valid moejit module: brackets nest too deep", fileName)};
   std::unique_ptr<MLIRContext> context = makeContext();
   auto sources = std::make_shared<llvm::SourceMgr>();
   sources->AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, fileName), SMLoc());

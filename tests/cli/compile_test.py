@@ -124,6 +124,15 @@ class Compile(CliTest):
         self.moejit("compile", self.write("empty.mlir", ""), expect=2)
         self.moejit("compile", self.write("bytes.mlir", "\x00\x7f\x01"), expect=2)
 
+    def test_deep_nesting_is_refused_before_it_is_parsed(self):
+        for name, text in (("regions", "module {" * 20000), ("lists", "#a = " + "[" * 200000),
+                           ("types", "moe.kernel @a(%x: " + "tensor<1x" * 50000),
+                           ("arrows", "!a = " + "(() -> " * 50000)):
+            done = self.moejit("compile", self.write(f"{name}.mlir", text), expect=2)
+            self.assertIn("brackets nest too deep", done.err)
+        quoted = "// " + "<" * 1000 + "\n" + grouped() + "module @\"" + "[" * 1000 + "\" {}\n"
+        self.moejit("compile", self.write("quoted.mlir", quoted), "--emit", "moe")
+
     def test_one_kernel_of_several_is_named(self):
         text = grouped(name="first") + grouped(n=512, name="second").split("\n\n", 1)[1]
         file = self.write("two.mlir", text)
@@ -153,6 +162,15 @@ class Compile(CliTest):
         self.assertEqual(self.moejit("compile", "--spec", spec, "--emit", "cuda").out,
                          self.moejit("compile", file, "--emit", "cuda").out)
         self.moejit("compile", "--spec", spec[:-3], "--emit", "cuda", expect=2)
+        for command in ("compile", "run", "aot"):
+            done = self.moejit(command, file, "--spec", spec, expect=2)
+            self.assertIn("--spec stands for a FILE, got", done.err)
+
+    def test_an_eager_spec_of_many_experts_breaks_a_rule(self):
+        spec = self.moejit("compile", self.write("a.mlir", grouped()), "--rows", 0, "--json").json()["spec"]
+        done = self.moejit("compile", "--spec", spec.replace("grouped", "eager"), "--emit", "moe", expect=1)
+        self.assertIn("[MJ012]", done.err)
+        self.assertNotIn("--experts", done.err)
 
 
 class Cached(CliTest):

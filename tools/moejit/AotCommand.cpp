@@ -55,7 +55,11 @@ void buildAll(std::vector<Task> &tasks, int64_t jobs) {
 Result<std::vector<Task>> plan(const Arguments &arguments,
                                const std::vector<std::unique_ptr<Kernels>> &kernels) {
   std::vector<std::string> files = arguments.words;
-  if (files.empty() && arguments.has("--spec"))
+  if (!files.empty() && arguments.has("--spec"))
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("--spec stands for a FILE, got {} too", files[0]),
+                 {}};
+  if (arguments.has("--spec"))
     files.push_back("");
   if (files.empty())
     return Error{ErrorCode::InvalidArgument, "no FILE given", {"give one or more descriptions"}};

@@ -137,7 +137,8 @@ int info(const Arguments &arguments, Cache &cache, const std::string &key) {
 int run(const Arguments &arguments) {
   std::string what = arguments.words.empty() ? "" : arguments.words[0];
   bool isInfo = what == "info";
-  if ((what != "ls" && !isInfo) || arguments.words.size() != (isInfo ? 2 : 1))
+  if ((what != "ls" && !isInfo) || arguments.words.size() != (isInfo ? 2 : 1) ||
+      (isInfo && arguments.words[1].empty()))
     return fail(arguments,
                 Error{ErrorCode::InvalidArgument,
                       "expected: moejit cache ls, or moejit cache info KEY",

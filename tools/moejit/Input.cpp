@@ -56,12 +56,13 @@ static Result<void> applyExtents(const Arguments &arguments, Spec &spec) {
     Result<std::optional<int64_t>> given = arguments.integer(option, 1, int64_t(1) << 31);
     if (!given)
       return given.error();
-    if (*given)
-      extent = **given;
+    if (!*given)
+      continue;
+    extent = **given;
+    if (&extent == &spec.numExperts && spec.dispatch == Dispatch::Eager && extent != 1)
+      return Error{ErrorCode::InvalidArgument,
+                   fmt::format("--experts {}: an eager kernel has one expert", extent)};
   }
-  if (spec.dispatch == Dispatch::Eager && spec.numExperts != 1)
-    return Error{ErrorCode::InvalidArgument,
-                 fmt::format("--experts {}: an eager kernel has one expert", spec.numExperts)};
   return {};
 }
 
@@ -92,7 +93,11 @@ Result<Spec> loadSpec(const Arguments &arguments, const std::string &file) {
 }
 
 Result<Spec> loadOneSpec(const Arguments &arguments, std::string &name) {
-  if (arguments.has("--spec") && arguments.words.empty()) {
+  if (arguments.has("--spec") && !arguments.words.empty())
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("--spec stands for a FILE, got {} too", arguments.words[0]),
+                 {}};
+  if (arguments.has("--spec")) {
     name = "the given spec";
     return loadSpec(arguments, "");
   }
