@@ -199,6 +199,10 @@ Result<std::unique_ptr<DiskCache>> DiskCache::open(const std::string &folder, Ca
     if (!manifest)
       return manifest.error();
     int64_t format = numberAfter(*manifest, "\"formatMajor\"");
+    if (format < 0)
+      return Error{ErrorCode::ParseError,
+                   fmt::format("{}: {} is damaged: it names no format", what, manifestName),
+                   {"build the bundle again: moejit aot"}};
     if (format != Artifact::formatMajor)
       return Error{ErrorCode::ParseError,
                    fmt::format("{}: the manifest has format {}, this runtime reads format {}", what,

@@ -77,6 +77,14 @@ class Bundle(CliTest):
         self.moejit("aot", file, "--no-cache", expect=2)
         self.moejit("aot", file, "-o", "made", "--nvrtc", "/nowhere/libnvrtc.so", expect=3)
 
+    def test_a_damaged_manifest_is_named(self):
+        file = self.write("a.mlir", grouped())
+        self.moejit("aot", file, "-o", "made", "--rows", 0)
+        for text in ("", "{", "{}", "null"):
+            (self.folder / "made/manifest.json").write_text(text)
+            done = self.moejit("run", file, "--bundle", "made", expect=2)
+            self.assertIn("manifest.json is damaged", done.err)
+
     def test_catalogue(self):
         done = self.moejit("aot", KERNELS / "mixtral-8x7b.gate_up.mlir",
                            KERNELS / "mixtral-8x7b.down.mlir", "-o", "made", "--json")
@@ -115,6 +123,7 @@ class Cache(CliTest):
         self.moejit("cache", "ls", "--cache", "absent", expect=2)
         self.moejit("cache", "info", "abc", "--cache", "kept", expect=2)
         self.moejit("cache", "info", expect=2)
+        self.moejit("cache", "info", "", "--cache", "kept", expect=2)
         self.moejit("cache", expect=2)
         self.moejit("cache", "lss", expect=2)
 
