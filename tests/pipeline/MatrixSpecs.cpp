@@ -9,7 +9,8 @@ using namespace moejit::test::matrix;
 
 namespace {
 
-constexpr Dispatch dispatches[] = {Dispatch::Grouped, Dispatch::Eager, Dispatch::Masked};
+constexpr Dispatch dispatches[] = {Dispatch::Grouped, Dispatch::Eager, Dispatch::Masked,
+                                   Dispatch::Batched};
 // 8: less than an instruction's share. 192, 200: no multiple of the tile, or of a fragment. 320: a
 // whole tile and a quarter. 264: a tile and one group of eight columns. 128: one narrow tile.
 // 256: two parts, each whole blocks.

@@ -24,7 +24,7 @@ enum Factor {
   FactorCount
 };
 using Choice = std::array<int, FactorCount>;
-constexpr Choice levels = {9, 10, 3, 3, 3, 2, 2, 7, 4, 3, 2};
+constexpr Choice levels = {9, 10, 4, 3, 3, 2, 2, 7, 4, 3, 2};
 
 Choice randomChoice(oracle::Random &random);
 /// The Spec of `choice`, legal or not.

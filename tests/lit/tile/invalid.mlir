@@ -253,6 +253,33 @@ tile.kernel @valuesOfAll() warpgroups 1 {
 
 // -----
 
+// expected-error@+1 {{an element is an integer or a float, got 'index'}}
+tile.kernel @viewOfIndices("workspace" %c: !tile.view<1xindex>) warpgroups 1 {
+}
+
+// -----
+
+tile.kernel @ringOfNothing() warpgroups 1 {
+  // expected-error@+1 {{'tile.ring' op cannot hold a field !tile.block<f32>}}
+  %ring = tile.ring stages 1 [!tile.block<f32>]
+}
+
+// -----
+
+tile.kernel @ringOfNoRows() warpgroups 1 {
+  // expected-error@+1 {{'tile.ring' op cannot hold a field !tile.block<0x128xf8E4M3FN>}}
+  %ring = tile.ring stages 1 [!tile.block<0x128xf8E4M3FN>]
+}
+
+// -----
+
+tile.kernel @ringTooLarge() warpgroups 1 {
+  // expected-error@+1 {{'tile.ring' op cannot hold a field !tile.block<9223372036854775807x9223372036854775807x128xf8E4M3FN>}}
+  %ring = tile.ring stages 1 [!tile.block<9223372036854775807x9223372036854775807x128xf8E4M3FN>]
+}
+
+// -----
+
 tile.kernel @read("x_scales" %xs: !tile.view<?xf32>) warpgroups 1 {
   %c = arith.constant 0 : i32
   %s = tile.load %xs[%c] : !tile.view<?xf32> -> !tile.block<64xf32>
@@ -276,4 +303,11 @@ tile.kernel @storeStaged("y" %y: !tile.view<?x128xf32>) warpgroups 1 {
   %acc = tile.acc : !tile.acc<64x128>
   // expected-error@+1 {{'tile.store' op stages 16-bit results only; store f32 directly}}
   tile.store %acc -> %y[%c, %c] rows %c staged : !tile.acc<64x128>, !tile.view<?x128xf32>
+}
+
+// -----
+
+tile.kernel @offsetsOfNoField() warpgroups 1 {
+  // expected-error@+1 {{'tile.ring' op has 1 fields but 2 offsets}}
+  %ring = tile.ring stages 1 [!tile.block<64x128xf8E4M3FN>] {barrier_offset = 8192 : i64, field_offsets = array<i64: 0, 0>, shared_offset = 0 : i64, stride = 9216 : i64}
 }

@@ -1,5 +1,7 @@
 // Expert GEMMs become the plainest tile programs: every tile loads its operands step by step, multiplies, scales and stores.
 // RUN: moejit-opt %s --moe-lower-to-tile='tile-m=64 tile-n=256' -split-input-file -verify-diagnostics | FileCheck %s
+// RUN: not moejit-opt %s --moe-lower-to-tile='tile-k=0' -split-input-file 2>&1 | FileCheck %s --check-prefix=NONE
+// NONE: error: tiles have positive extents, got 128, 128 and 0
 
 // Scales that vary along K belong to the dot; its exactness is the GEMM's. A tile no expert owns takes no step, so that its zeros are stored.
 // CHECK-LABEL: tile.kernel @blocks
@@ -81,19 +83,6 @@ tile.kernel @other() warpgroups 1 {
 
 // -----
 
-// A batched GEMM sorts its rows first, which no tile program does yet.
-#x = #moe.scales<granule = [1, 128], source = dynamic>
-#w = #moe.scales<granule = [1, 128, 128]>
-// expected-error@+1 {{'moe.kernel' op dispatches batched}}
-moe.kernel @batched(%x: tensor<?x256xf8E4M3FN>, %xs: tensor<?x2xf32>, %ids: tensor<?xi32>, %w: tensor<2x128x256xf8E4M3FN>, %ws: tensor<2x1x2xf32>) -> tensor<?x128xbf16> {
-  %0 = moe.scaled(%x, %xs) : tensor<?x256xf8E4M3FN>, tensor<?x2xf32> -> tensor<?x256xf8E4M3FN, #x>
-  %1 = moe.scaled(%w, %ws) : tensor<2x128x256xf8E4M3FN>, tensor<2x1x2xf32> -> tensor<2x128x256xf8E4M3FN, #w>
-  %y = moe.gemm batched(%0, %ids, %1) : tensor<?x256xf8E4M3FN, #x>, tensor<?xi32>, tensor<2x128x256xf8E4M3FN, #w> -> tensor<?x128xbf16>
-  moe.return %y : tensor<?x128xbf16>
-}
-
-// -----
-
 // A block of weights and a tile must divide one another.
 #x = #moe.scales<granule = [1, 128], source = dynamic>
 #w = #moe.scales<granule = [1, 96, 128]>
@@ -103,4 +92,17 @@ moe.kernel @blockOf96(%x: tensor<?x256xf8E4M3FN>, %xs: tensor<?x2xf32>, %offsets
   %1 = moe.scaled(%w, %ws) : tensor<2x192x256xf8E4M3FN>, tensor<2x2x2xf32> -> tensor<2x192x256xf8E4M3FN, #w>
   %y = moe.gemm grouped(%0, %offsets, %1) : tensor<?x256xf8E4M3FN, #x>, tensor<3xi32>, tensor<2x192x256xf8E4M3FN, #w> -> tensor<?x192xbf16>
   moe.return %y : tensor<?x192xbf16>
+}
+
+// -----
+
+// No scale covers nothing.
+#x = #moe.scales<granule = [0, *], source = dynamic>
+#w = #moe.scales<granule = [1, 1, *]>
+// expected-error@+1 {{'moe.kernel' op kernel @noRows has the granule [0, *], expected extents of 1 or more}}
+moe.kernel @noRows(%x: tensor<?x256xf8E4M3FN>, %xs: tensor<?x1xf32>, %offsets: tensor<3xi32>, %w: tensor<2x256x256xf8E4M3FN>, %ws: tensor<2x256x1xf32>) -> tensor<?x256xf16> {
+  %0 = moe.scaled(%x, %xs) : tensor<?x256xf8E4M3FN>, tensor<?x1xf32> -> tensor<?x256xf8E4M3FN, #x>
+  %1 = moe.scaled(%w, %ws) : tensor<2x256x256xf8E4M3FN>, tensor<2x256x1xf32> -> tensor<2x256x256xf8E4M3FN, #w>
+  %y = moe.gemm grouped(%0, %offsets, %1) : tensor<?x256xf8E4M3FN, #x>, tensor<3xi32>, tensor<2x256x256xf8E4M3FN, #w> -> tensor<?x256xf16>
+  moe.return %y : tensor<?x256xf16>
 }

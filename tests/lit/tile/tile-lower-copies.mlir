@@ -106,3 +106,13 @@ tile.kernel @many("w_scales" %ws: !tile.view<65536x65536xf32>) warpgroups 1 {
   // expected-error@+1 {{'tile.copy' op indexes 4294967296 scales, more than 2^31}}
   tile.copy %ws[%c0, %c0] -> %s[0] : !tile.view<65536x65536xf32>
 }
+
+// -----
+
+tile.kernel @fieldBeforeTheFirst("x" %x: !tile.view<?x128xf8E4M3FN>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %ring = tile.ring stages 1 [!tile.block<64x128xf8E4M3FN>] {barrier_offset = 8192 : i64, field_offsets = array<i64: 0>, shared_offset = 0 : i64, stride = 9216 : i64}
+  %s = tile.acquire %ring
+  // expected-error@+1 {{'tile.copy' op names field -1 of a ring with 1}}
+  tile.copy %x[%c0, %c0] -> %s[-1] : !tile.view<?x128xf8E4M3FN>
+}

@@ -157,3 +157,24 @@ tile.kernel @threeWarpgroups("x" %x: !tile.view<?x128xf8E4M3FN>) warpgroups 3 {
     tile.release %f
   }
 }
+
+// -----
+
+// What consumers compute never reaches the thread that loads.
+tile.kernel @computeInsideOnce("x" %x: !tile.view<?x128xf8E4M3FN>) warpgroups 1 {
+  %q = tile.scheduler tile [64, 128] columns 128 experts 1 order static raster 1
+  %ring = tile.ring stages 1 [!tile.block<64x128xf8E4M3FN>]
+  tile.for_tiles %q -> %e, %m, %n, %rows, %live {
+    %c0 = arith.constant 0 : i32
+    // expected-error@+1 {{'tile.acc' op belongs to the consumers, but a load uses it}}
+    %acc = tile.acc : !tile.acc<64x128>
+    tile.once {
+      %s = tile.acquire %ring
+      tile.copy %x[%m, %c0] -> %s[0] : !tile.view<?x128xf8E4M3FN>
+      tile.fill %acc : !tile.acc<64x128>
+      tile.publish %s
+    }
+    %f = tile.await %ring
+    tile.release %f
+  }
+}
