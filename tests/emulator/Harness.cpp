@@ -20,7 +20,7 @@ std::string kernelSource(const std::string &parameters, const std::string &body)
 EmulatorOptions testOptions() {
   EmulatorOptions options;
   options.workFolder = MOEJIT_TEST_WORK_FOLDER;
-  options.maxSeconds = 60;
+  options.maxSeconds = 600; // of a machine that may be busy
   return options;
 }
 
