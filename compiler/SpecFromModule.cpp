@@ -80,7 +80,15 @@ Result<Spec> specFromKernel(moe::KernelOp kernel) {
   if (end.getNumOperands() != 1 || end.getOperand(0) != gemm.getY())
     return unfit(fmt::format("kernel @{} does not return exactly the result of its moe.gemm",
                              kernel.getName().str()));
-  return specFromGemm(gemm);
+  Spec spec = specFromGemm(gemm);
+  // Rule MJ010 says why; what lowers a kernel may divide by extents without asking it.
+  for (const ScaleLayout *layout : {&spec.xScales, &spec.wScales})
+    for (const Granule &granule : layout->granule)
+      if (granule.kind == Granule::Kind::Extent && granule.extent < 1)
+        return Error{ErrorCode::InvalidArgument,
+                     fmt::format("kernel @{} has the granule {}, expected extents of 1 or more",
+                                 kernel.getName().str(), layout->granuleText())};
+  return spec;
 }
 
 Result<moe::KernelOp> findKernel(ModuleOp module, StringRef name) {

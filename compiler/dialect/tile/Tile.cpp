@@ -38,12 +38,22 @@ void TileDialect::initialize() {
 
 namespace {
 
+/// What a view or a block is made of: a number of a fixed width.
+ParseResult parseElement(AsmParser &parser, Type &type) {
+  if (parser.parseType(type))
+    return failure();
+  if (!type.isIntOrFloat())
+    return parser.emitError(parser.getNameLoc(), "an element is an integer or a float, got ")
+           << type;
+  return success();
+}
+
 /// Reads `<4x?xf32>`.
 template <typename T> Type parseShaped(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type elementType;
-  if (parser.parseLess() || parser.parseDimensionList(shape) || parser.parseType(elementType) ||
-      parser.parseGreater())
+  if (parser.parseLess() || parser.parseDimensionList(shape) ||
+      parseElement(parser, elementType) || parser.parseGreater())
     return {};
   return T::get(parser.getContext(), shape, elementType);
 }
@@ -59,7 +69,8 @@ void printShaped(AsmPrinter &printer, ArrayRef<int64_t> shape, Type elementType)
 Type ViewType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type elementType;
-  if (parser.parseLess() || parser.parseDimensionList(shape) || parser.parseType(elementType))
+  if (parser.parseLess() || parser.parseDimensionList(shape) ||
+      parseElement(parser, elementType))
     return {};
   bool isStrided = succeeded(parser.parseOptionalComma());
   if (isStrided && parser.parseKeyword("strided"))
@@ -139,9 +150,15 @@ std::optional<Distribution> tile::distribute(AccType type, int64_t warpgroups) {
 
 std::optional<FieldLayout> tile::fieldLayout(BlockType block) {
   FieldLayout layout;
+  constexpr int64_t mostElements = int64_t(1) << 20; // keeps the product from overflowing
   int64_t elements = 1;
-  for (int64_t extent : block.getShape())
+  for (int64_t extent : block.getShape()) {
+    if (extent < 1 || extent > mostElements / elements)
+      return std::nullopt;
     elements *= extent;
+  }
+  if (block.getShape().empty())
+    return std::nullopt;
   int64_t inner = block.getShape().back();
   if (block.getElementBytes() == 1) {
     // One row is one 128-byte swizzle span; a bulk copy takes at most 256 of them.

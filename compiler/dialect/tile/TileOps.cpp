@@ -163,6 +163,9 @@ LogicalResult RingOp::verify() {
       return emitOpError("cannot hold a field ")
              << field << "; it takes f8 rows of 128 elements, or a few f32 scales";
   }
+  if (getFieldOffsets() && getFieldOffsets()->size() != getFields().size())
+    return emitOpError("has ") << getFields().size() << " fields but " << getFieldOffsets()->size()
+                               << " offsets";
   return success();
 }
 

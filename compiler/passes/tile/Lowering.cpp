@@ -208,7 +208,7 @@ Value tile::fieldAddress(Code &code, Operation *op, Value slot, int64_t field) {
     return {};
   }
   ArrayRef<int64_t> offsets = *ring.getFieldOffsets();
-  if (field >= static_cast<int64_t>(offsets.size())) {
+  if (field < 0 || field >= static_cast<int64_t>(offsets.size())) {
     op->emitOpError("names field ") << field << " of a ring with " << offsets.size();
     return {};
   }

@@ -36,6 +36,11 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
   using Base::Base;
 
   void runOnOperation() override {
+    if (tileM < 1 || tileN < 1 || tileK < 1) {
+      getOperation().emitError("tiles have positive extents, got ")
+          << tileM.getValue() << ", " << tileN.getValue() << " and " << tileK.getValue();
+      return signalPassFailure();
+    }
     SmallVector<moe::KernelOp> kernels(getOperation().getOps<moe::KernelOp>());
     for (moe::KernelOp kernel : kernels)
       if (failed(lower(kernel)))

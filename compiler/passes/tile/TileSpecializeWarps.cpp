@@ -65,7 +65,8 @@ struct SpecializeWarps : tile::impl::TileSpecializeWarpsBase<SpecializeWarps> {
     builder.setInsertionPointToEnd(&producerRole.getBody().front());
     auto producer = cast<ForTilesOp>(builder.clone(*consumer));
     consumer->moveBefore(&consumerRole.getBody().front(), consumerRole.getBody().front().end());
-    keepLoads(producer);
+    if (failed(keepLoads(producer)))
+      return signalPassFailure();
     keepCompute(consumer);
   }
 
@@ -90,7 +91,7 @@ struct SpecializeWarps : tile::impl::TileSpecializeWarpsBase<SpecializeWarps> {
   }
 
   /// One thread runs the producer, so what ran once runs as it stands.
-  void keepLoads(ForTilesOp tiles) {
+  LogicalResult keepLoads(ForTilesOp tiles) {
     SmallVector<Operation *> compute;
     tiles.walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (isa<OnceOp>(op))
@@ -100,8 +101,11 @@ struct SpecializeWarps : tile::impl::TileSpecializeWarpsBase<SpecializeWarps> {
         compute.push_back(op);
       return WalkResult::advance();
     });
-    for (Operation *op : llvm::reverse(compute))
+    for (Operation *op : llvm::reverse(compute)) {
+      if (!op->use_empty())
+        return op->emitOpError("belongs to the consumers, but a load uses it");
       op->erase();
+    }
     SmallVector<OnceOp> loads;
     tiles.walk([&](OnceOp once) { loads.push_back(once); });
     for (OnceOp once : loads) {
@@ -110,6 +114,7 @@ struct SpecializeWarps : tile::impl::TileSpecializeWarpsBase<SpecializeWarps> {
       once.erase();
     }
     eraseDead(tiles);
+    return success();
   }
 
   void keepCompute(ForTilesOp tiles) {
