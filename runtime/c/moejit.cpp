@@ -114,6 +114,8 @@ moejit_status moejit_open(const char *folder, moejit_folder_kind kind, const cha
     *library = nullptr;
     if (!folder)
       return missing("folder");
+    if (!*folder)
+      return Error{ErrorCode::InvalidArgument, "folder is empty: name a folder of kernels", {}};
     if (kind != MOEJIT_BUNDLE && kind != MOEJIT_CACHE)
       return Error{ErrorCode::InvalidArgument,
                    "kind " + std::to_string(int(kind)) + " is neither bundle nor cache",

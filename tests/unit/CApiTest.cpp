@@ -100,6 +100,8 @@ TEST_CASE("C API: what cannot be opened is refused, and the pointer is null") {
   CHECK(std::string(error).find("sm_1") != std::string::npos);
   CHECK(moejit_open(nullptr, MOEJIT_CACHE, nullptr, &library, error, sizeof error) ==
         MOEJIT_INVALID_ARGUMENT);
+  CHECK(moejit_open("", MOEJIT_CACHE, nullptr, &library, error, sizeof error) ==
+        MOEJIT_INVALID_ARGUMENT);
   CHECK(moejit_open(folder.path.c_str(), moejit_folder_kind(7), nullptr, &library, error,
                     sizeof error) == MOEJIT_INVALID_ARGUMENT);
   CHECK(moejit_open(folder.path.c_str(), MOEJIT_CACHE, nullptr, nullptr, error, sizeof error) ==
