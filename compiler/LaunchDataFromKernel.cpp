@@ -20,6 +20,7 @@ std::optional<Operand> operandFrom(StringRef name) {
       .Case("w_scales", Operand::WScales)
       .Case("offsets", Operand::Offsets)
       .Case("counts", Operand::Counts)
+      .Case("expert_ids", Operand::ExpertIds)
       .Case("y", Operand::Y)
       .Case("workspace", Operand::Workspace)
       .Default(std::nullopt);

@@ -239,6 +239,9 @@ Result<void> checkArguments(const Spec &spec, const LaunchData &launch,
     return refusal(fmt::format("rows: {}, but the masked buffers have {} ({} experts of {})", rows,
                                spec.numExperts * spec.maxRows, spec.numExperts, spec.maxRows),
                    "pass all rows of the buffers; counts say which are used");
+  if (spec.dispatch == Dispatch::Batched && rows > batchedRowLimit)
+    return refusal(fmt::format("rows: batched takes at most {}, got {}", batchedRowLimit, rows),
+                   "sort the rows by expert and use 'grouped', or launch in parts");
   if (launch.workspaceBytes > 0) {
     auto address = reinterpret_cast<uint64_t>(arguments.workspace);
     if (!arguments.workspace || arguments.workspaceBytes < launch.workspaceBytes)

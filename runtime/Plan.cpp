@@ -57,7 +57,9 @@ int64_t sharedBytes(const KernelPlan &plan, const Spec &spec) {
     slot += timesInStep(granule) * 128 * 4;
   slot = roundUp(slot + 16, 1024);
   int64_t store = plan.store == StorePath::Staged ? 2304 * 4 * plan.warpgroups : 0;
-  return slot * plan.stages + store + 64 + 4 * (spec.numExperts + 1);
+  int64_t sorting =
+      spec.dispatch == Dispatch::Batched ? 4 * (spec.numExperts + 1 + 2 * batchedRowLimit) : 0;
+  return slot * plan.stages + store + 64 + 4 * (spec.numExperts + 1) + sorting;
 }
 
 /// Takes slots away until the block fits.

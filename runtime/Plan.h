@@ -26,7 +26,7 @@ enum class CachePolicy { Normal, EvictFirst };
   X(bool, specializeWarps, true, "a producer warp of its own loads the ring")                      \
   X(int64_t, producerRegs, 40, "registers a producer thread keeps")                                \
   X(int64_t, consumerRegs, 232, "registers a consumer thread takes")                               \
-  X(SchedulerKind, scheduler, SchedulerKind::Queue, "how blocks come by their next tile")         \
+  X(SchedulerKind, scheduler, SchedulerKind::Queue, "how blocks come by their next tile")          \
   X(int64_t, raster, 16, "row tiles that share one sweep over the columns")                        \
   X(StorePath, store, StorePath::Staged, "how results reach global memory")                        \
   X(bool, skipEmptyRows, true, "64-row batches past the last row issue no wgmma")                  \
@@ -41,7 +41,8 @@ struct KernelPlan {
   bool operator==(const KernelPlan &) const = default;
 };
 
-/// A plan and the closed range of row counts it is meant for. A kernel is right for any row count; the range is speed.
+/// A plan and the closed range of row counts it is meant for. A kernel is right for any row count;
+/// the range is speed.
 struct PlannedRange {
   int64_t minRows = 0;
   int64_t maxRows = 0; ///< INT64_MAX for the last range
@@ -50,12 +51,14 @@ struct PlannedRange {
 
 /// The plans of `spec` on `target`, by rows, ascending, covering [0, INT64_MAX] without gaps.
 std::vector<PlannedRange> planRanges(const Spec &spec, const Target &target);
-/// The plan for `rows` rows (or `expectedRows` of a masked launch): the member of planRanges that holds it.
+/// The plan for `rows` rows (or `expectedRows` of a masked launch): the member of planRanges that
+/// holds it.
 KernelPlan choosePlan(const Spec &spec, const Target &target, int64_t rows);
 /// Stable text `tileM=128,tileN=256,…`, part of the BuildKey.
 std::string planText(const KernelPlan &plan);
 std::string planJson(const KernelPlan &plan);
-/// Refuses plans that cannot work (tile not a multiple of 64 rows, shared memory over the block limit, …).
+/// Refuses plans that cannot work (tile not a multiple of 64 rows, shared memory over the block
+/// limit, …).
 Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &target);
 
 } // namespace moejit

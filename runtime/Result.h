@@ -1,4 +1,5 @@
-// The one error type of the library and the value-or-error it travels in. No exception crosses a library door.
+// The one error type of the library and the value-or-error it travels in. No exception crosses a
+// library door.
 #pragma once
 
 #include <string>

@@ -51,7 +51,7 @@ void expertMap(const Spec &spec, const Target &target, Report &report);
 void knownArchitecture(const Spec &spec, const Target &target, Report &report);
 void extentLimit(const Spec &spec, const Target &target, Report &report);
 
-void supportedDispatch(const Spec &spec, const Target &target, Report &report);
+void supportedExpertMap(const Spec &spec, const Target &target, Report &report);
 void supportedScaleType(const Spec &spec, const Target &target, Report &report);
 void supportedActivationScales(const Spec &spec, const Target &target, Report &report);
 void supportedWeightScales(const Spec &spec, const Target &target, Report &report);

@@ -1,5 +1,6 @@
-// What one expert GEMM is: dispatch form, types, extents and the layout of its scales. Knows nothing of
-// schedules, MLIR or devices. The canonical text of a Spec is stable: keys of cached kernels are made of it.
+// What one expert GEMM is: dispatch form, types, extents and the layout of its scales. Knows
+// nothing of schedules, MLIR or devices. The canonical text of a Spec is stable: keys of cached
+// kernels are made of it.
 #pragma once
 
 #include "runtime/Result.h"
@@ -20,21 +21,26 @@ std::optional<ElementType> parseElementType(std::string_view name);
 /// Bytes of one element.
 int64_t elementBytes(ElementType type);
 
+/// Most rows of a batched launch: every block sorts them in shared memory.
+inline constexpr int64_t batchedRowLimit = 4096;
+
 /// How a row finds its expert (DESIGN "Three small dialects").
 enum class Dispatch { Eager, Batched, Grouped, Masked };
 const char *dispatchName(Dispatch dispatch);
 std::optional<Dispatch> parseDispatch(std::string_view name);
 
-/// `Static`: calibrated ahead and stored in the checkpoint. `Dynamic`: computed from the live activations.
+/// `Static`: calibrated ahead and stored in the checkpoint. `Dynamic`: computed from the live
+/// activations.
 enum class ScaleSource { Static, Dynamic };
 const char *scaleSourceName(ScaleSource source);
 std::optional<ScaleSource> parseScaleSource(std::string_view name);
-/// Storage order of a scale tensor: `RowMajor` keeps the tensor's own order; `MnMajor` has the row (or N) index
-/// contiguous, the K index outermost of the last two.
+/// Storage order of a scale tensor: `RowMajor` keeps the tensor's own order; `MnMajor` has the row
+/// (or N) index contiguous, the K index outermost of the last two.
 enum class ScaleOrder { RowMajor, MnMajor };
 const char *scaleOrderName(ScaleOrder order);
 std::optional<ScaleOrder> parseScaleOrder(std::string_view name);
-/// exact: promote to fp32 at least every 128 of K. fast: leave sums in the tensor core's own accumulator.
+/// exact: promote to fp32 at least every 128 of K. fast: leave sums in the tensor core's own
+/// accumulator.
 enum class Accumulate { Exact, Fast };
 const char *accumulateName(Accumulate accumulate);
 std::optional<Accumulate> parseAccumulate(std::string_view name);
@@ -63,12 +69,15 @@ struct ScaleLayout {
   ScaleOrder order = ScaleOrder::RowMajor;
   int64_t alignBytes = 0; ///< every stride of the scale tensor is a multiple of this; 0: packed
   int64_t packing = 1;    ///< scales in one stored word: 4 = four ue8m0 in an i32
-  int64_t parts = 1;      ///< stacked parts of N (gate and up), each with its own ceil-divided scale rows
-  bool interleaved = false;    ///< the parts alternate row by row instead of being stacked
-  std::vector<int64_t> phase = {}; ///< per dimension, elements inside the first granule at which data starts; empty: 0
+  int64_t parts =
+      1; ///< stacked parts of N (gate and up), each with its own ceil-divided scale rows
+  bool interleaved = false; ///< the parts alternate row by row instead of being stacked
+  std::vector<int64_t> phase =
+      {}; ///< per dimension, elements inside the first granule at which data starts; empty: 0
   bool operator==(const ScaleLayout &) const = default;
 
-  bool isPerTensor() const; ///< one scale for everything: every granule is `*`, and there are no parts
+  bool
+  isPerTensor() const; ///< one scale for everything: every granule is `*`, and there are no parts
   /// Extent of one scale along K (the last dimension), or 0 when scales do not vary along K.
   int64_t kGranule() const;
   bool hasPhase() const; ///< some phase is not 0
@@ -96,23 +105,29 @@ struct Spec {
   bool operator==(const Spec &) const = default;
 };
 
-/// The one spelling of `spec`: every field, fixed order, no spaces that could vary. Equal specs give equal text; a
-/// phase that is 0 everywhere is spelled as an empty one.
+/// The one spelling of `spec`: every field, fixed order, no spaces that could vary. Equal specs
+/// give equal text; a phase that is 0 everywhere is spelled as an empty one.
 std::string canonicalText(const Spec &spec);
-/// Reads what canonicalText wrote, and nothing else. Errors: ParseError with position and what was expected.
+/// Reads what canonicalText wrote, and nothing else. Errors: ParseError with position and what was
+/// expected.
 Result<Spec> parseSpec(std::string_view text);
 
-/// Extents of the stored scale tensor of data with extents `dataShape` (-1 = not static, which stays -1), one for each
-/// dimension of the data, by ceil-division by the granule. A `*` dimension gives extent 1; `expert` gives numExperts.
-/// * parts: N (the last dimension but one) is divided by `parts`, each part is ceil-divided on its own, and their
-///   scale rows are stacked, also where the parts of the data are interleaved; a `*` gives one scale a part.
+/// Extents of the stored scale tensor of data with extents `dataShape` (-1 = not static, which
+/// stays -1), one for each dimension of the data, by ceil-division by the granule. A `*` dimension
+/// gives extent 1; `expert` gives numExperts.
+/// * parts: N (the last dimension but one) is divided by `parts`, each part is ceil-divided on its
+/// own, and their
+///   scale rows are stacked, also where the parts of the data are interleaved; a `*` gives one
+///   scale a part.
 /// * phase: counted in front of the extent, in every part.
 /// * packing: the last dimension (K) counts words of `packing` scales.
 /// * mn_major: the last two extents are swapped, as they are in memory.
-/// Needs one granule entry for each dimension (else the answer is empty); an extent below 1 gives 0.
+/// Needs one granule entry for each dimension (else the answer is empty); an extent below 1 gives
+/// 0.
 std::vector<int64_t> scaleShape(const ScaleLayout &layout, const std::vector<int64_t> &dataShape,
                                 int64_t numExperts);
-/// Extents of x and w of `spec`, -1 for a row count: [S, K] or [E, Mmax, K], and [E, N, K] or [N, K].
+/// Extents of x and w of `spec`, -1 for a row count: [S, K] or [E, Mmax, K], and [E, N, K] or [N,
+/// K].
 std::vector<int64_t> xShape(const Spec &spec);
 std::vector<int64_t> wShape(const Spec &spec);
 

@@ -104,14 +104,10 @@ void checkLayout(const std::vector<LoweredLayout> &lowered, RuleSubject subject,
 
 } // namespace
 
-void supportedDispatch(const Spec &spec, const Target &, Report &report) {
-  if (spec.dispatch != Dispatch::Batched)
-    return;
-  report.add(
-      RuleSubject::Gemm,
-      fmt::format("dispatch {} is not supported by this version", dispatchName(spec.dispatch)),
-      {"'grouped' computes the same rows after they are sorted by expert",
-       "'eager' computes one expert at a time"});
+void supportedExpertMap(const Spec &spec, const Target &, Report &report) {
+  if (spec.hasExpertMap)
+    report.add(RuleSubject::Gemm, "an expert map is not supported by this version",
+               {"give local expert ids: any id outside [0, E) is nobody's"});
 }
 
 void supportedScaleType(const Spec &spec, const Target &, Report &report) {

@@ -1,4 +1,5 @@
-// What a kernel is built for: an architecture with its suffix, and the profile of a device that plans are chosen by.
+// What a kernel is built for: an architecture with its suffix, and the profile of a device that
+// plans are chosen by.
 #pragma once
 
 #include "runtime/Result.h"
@@ -10,7 +11,8 @@
 
 namespace moejit {
 
-/// What a plan may depend on. The SM count is for choosing plans only; kernels read the grid they are launched with.
+/// What a plan may depend on. The SM count is for choosing plans only; kernels read the grid they
+/// are launched with.
 struct DeviceProfile {
   std::string name = "h200";
   int64_t smCount = 132;

@@ -293,6 +293,13 @@ MOEJIT_WRAPPER void st_global_v2(void *p, long long offset, const int (&v)[4]) {
 MOEJIT_WRAPPER void st_global_v4(void *p, long long offset, const int (&v)[4]) {
   MOEJIT_DEVICE->storeGlobal(p, offset, v, 16, "st_global_v4");
 }
+MOEJIT_WRAPPER int atom_add_shared_i32(int address, int value) {
+  int old;
+  MOEJIT_DEVICE->loadShared(address, &old, 1, "atom_add_shared_i32");
+  const int sum = (int)((unsigned)old + (unsigned)value);
+  MOEJIT_DEVICE->storeShared(address, &sum, 1, "atom_add_shared_i32");
+  return old;
+}
 MOEJIT_WRAPPER int atom_add_global_i32(void *p, long long offset, int value) {
   return MOEJIT_DEVICE->atomicAddGlobal(p, offset, value);
 }

@@ -175,8 +175,6 @@ const std::vector<Case> &cases() {
        "sm_90"},
       {"MJ022", with(base(), [](S s) { s.n = 1048584; }), with(base(), [](S s) { s.n = 1048576; }),
        "N is 1048584, expected at most 1048576", W},
-      {"MJ101", with(base(), [](S s) { s.dispatch = Dispatch::Batched; }), masked(),
-       "dispatch batched is not supported by this version", Gemm},
       {"MJ103", with(base(), [](S s) { s.xScales.type = ElementType::F8E8M0FNU; }), base(),
        "f8E8M0FNU scales of x are not supported by this version", X},
       {"MJ104", with(base(), [](S s) { s.xScales.granule = {expert, whole}; }),
@@ -222,6 +220,14 @@ const std::vector<Case> &cases() {
             }),
        "one scale for each of 2 parts is not supported by this version", W},
       {"MJ109", base(), base(), "sm_100a is not supported by this version", Gemm, "sm_100a"},
+      {"MJ110",
+       with(base(),
+            [](S s) {
+              s.dispatch = Dispatch::Batched;
+              s.hasExpertMap = true;
+            }),
+       with(base(), [](S s) { s.dispatch = Dispatch::Batched; }),
+       "an expert map is not supported by this version", Gemm},
       {"MJ111",
        with(base(),
             [](S s) {

@@ -215,6 +215,17 @@ def Ptx_StGlobalV4Op : Ptx_StoreGlobalVector<"st_global_v4"> {
       [{:: "l"((char *)pointer + offset), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]) : "memory"}];
 }
 
+def Ptx_AtomAddSharedI32Op : Ptx_Instr<"atom_add_shared_i32"> {
+  let summary = "Add to a word of shared memory and return what it was";
+  let description = [{ PTX `atom.relaxed.cta.shared::cta.add.s32`. }];
+  let arguments = (ins Arg<I32, "", [Ptx_ReadShared, Ptx_WriteShared]>:$address, I32:$value);
+  let results = (outs I32:$old);
+  let assemblyFormat = "$address `,` $value attr-dict";
+  let result = "int";
+  let parameters = "int address, int value";
+  let assembly = "atom.relaxed.cta.shared::cta.add.s32 %0, [%1], %2;";
+  let constraints = [{: "=r"(result) : "r"(address), "r"(value) : "memory"}];
+}
 def Ptx_AtomAddGlobalI32Op : Ptx_Instr<"atom_add_global_i32"> {
   let summary = "Add to a word of global memory and return what it was";
   let description = [{ PTX `atom.relaxed.gpu.global.add.s32` at `offset` bytes. }];

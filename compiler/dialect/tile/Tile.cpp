@@ -52,8 +52,8 @@ ParseResult parseElement(AsmParser &parser, Type &type) {
 template <typename T> Type parseShaped(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type elementType;
-  if (parser.parseLess() || parser.parseDimensionList(shape) ||
-      parseElement(parser, elementType) || parser.parseGreater())
+  if (parser.parseLess() || parser.parseDimensionList(shape) || parseElement(parser, elementType) ||
+      parser.parseGreater())
     return {};
   return T::get(parser.getContext(), shape, elementType);
 }
@@ -69,8 +69,7 @@ void printShaped(AsmPrinter &printer, ArrayRef<int64_t> shape, Type elementType)
 Type ViewType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type elementType;
-  if (parser.parseLess() || parser.parseDimensionList(shape) ||
-      parseElement(parser, elementType))
+  if (parser.parseLess() || parser.parseDimensionList(shape) || parseElement(parser, elementType))
     return {};
   bool isStrided = succeeded(parser.parseOptionalComma());
   if (isStrided && parser.parseKeyword("strided"))

@@ -11,6 +11,8 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "runtime/Spec.h"
+
 #include <optional>
 
 #include "compiler/dialect/tile/TileDialect.h.inc"
@@ -29,6 +31,9 @@ namespace moejit::tile {
 
 /// Rows of one wgmma, and of one fragment.
 inline constexpr int64_t fragmentRows = 64;
+
+/// Rows that a block can sort by expert.
+inline constexpr int64_t maxSortedRows = batchedRowLimit;
 
 /// How an accumulator lies in the registers of the warpgroups that hold it.
 struct Distribution {

@@ -93,10 +93,10 @@ LogicalResult SchedulerOp::verify() {
       getCounts().getType().getShape() != ArrayRef<int64_t>{static_cast<int64_t>(getExperts())})
     return emitOpError("of ") << getExperts() << " experts reads as many counts, got "
                               << getCounts().getType();
-  if (getOffsets() && getCounts())
-    return emitOpError("takes offsets or counts, not both");
-  if (!getOffsets() && !getCounts() && getExperts() != 1)
-    return emitOpError("without offsets or counts has one expert, got ") << getExperts();
+  if ((getOffsets() ? 1 : 0) + (getCounts() ? 1 : 0) + (getIds() ? 1 : 0) > 1)
+    return emitOpError("takes one of offsets, counts and ids");
+  if (!getOffsets() && !getCounts() && !getIds() && getExperts() != 1)
+    return emitOpError("without offsets, counts or ids has one expert, got ") << getExperts();
   return success();
 }
 

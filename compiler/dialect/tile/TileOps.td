@@ -88,7 +88,9 @@ def Tile_SchedulerOp : Tile_Op<"scheduler", [AttrSizedOperandSegments]> {
   let description = [{
     With `offsets` rows are sorted by expert: expert e owns rows [o'[e], o'[e+1]), where o' is offsets clamped to
     [0, S] and made non-decreasing. With `counts` every expert has a buffer of S / experts rows and owns the first
-    counts[e] of them, clamped to the buffer. Without either, one expert owns all rows. `zeroed`: rows no expert owns
+    counts[e] of them, clamped to the buffer. With `ids` row s belongs to expert ids[s], or to nobody where that is no expert's
+    number; the block sorts the rows by expert, at most 4096 of them, and ops that name the scheduler after `rows_by`
+    find the sorted rows where they lie. Without any of these, one expert owns all rows. `zeroed`: rows no expert owns
     are tiles too, with `live` false. `raster` row tiles share one sweep over the columns, so that weights stay in L2.
     `static` order gives block b the tiles b, b + blocks, …. `queue` order gives it tile b, then what it draws from
     `counter`, an i32 in global memory that is zero when the kernel starts.
@@ -97,16 +99,20 @@ def Tile_SchedulerOp : Tile_Op<"scheduler", [AttrSizedOperandSegments]> {
     %q = tile.scheduler (%off) tile [128, 256] columns 4096 experts 32 order static raster 1 zeroed : !tile.view<33xi32>
     ```
   }];
-  let arguments = (ins Optional<Tile_View>:$offsets, Optional<Tile_View>:$counts, Optional<Tile_View>:$counter, I64Attr:$tile_m, I64Attr:$tile_n, I64Attr:$columns,
+  let arguments = (ins Optional<Tile_View>:$offsets, Optional<Tile_View>:$counts, Optional<Tile_View>:$ids, Optional<Tile_View>:$counter, I64Attr:$tile_m, I64Attr:$tile_n, I64Attr:$columns,
                        I64Attr:$experts, Tile_OrderAttr:$order, I64Attr:$raster, UnitAttr:$zeroed,
                        OptionalAttr<I64Attr>:$shared_offset);
   let results = (outs Tile_Scheduler:$result);
   let assemblyFormat = [{
-    (`grouped` `(` $offsets^ `)`)? (`masked` `(` $counts^ `:` type($counts) `)`)? `tile` `[` $tile_m `,` $tile_n `]` `columns` $columns `experts` $experts
+    (`grouped` `(` $offsets^ `)`)? (`masked` `(` $counts^ `:` type($counts) `)`)? (`batched` `(` $ids^ `:` type($ids) `)`)? `tile` `[` $tile_m `,` $tile_n `]` `columns` $columns `experts` $experts
     `order` $order (`counter` `(` $counter^ `:` type($counter) `)`)? `raster` $raster (`zeroed` $zeroed^)? attr-dict
     (`:` type($offsets)^)?
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// True where experts own ranges of (sorted) rows.
+    bool hasBoundaries() { return getOffsets() || getIds(); }
+  }];
 }
 
 def Tile_ForTilesOp : Tile_Op<"for_tiles", [SingleBlock, NoTerminator]> {
@@ -139,16 +145,16 @@ def Tile_NextTileOp : Tile_Op<"next_tile", [ParentOneOf<["ForTilesOp"]>]> {
 
 //===-- Memory -------------------------------------------------------------------------------------------------===//
 
-def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
+def Tile_LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
   let summary = "The box of a view at the given coordinates; outside the view elements are zero";
   let description = [{
-    `bulk` promises that the view's address and row strides are multiples of 16 bytes, as a bulk copy needs.
+    With `rows_by` the coordinate of the view's `?` counts sorted rows. `bulk` promises that the view's address and row strides are multiples of 16 bytes, as a bulk copy needs.
     Not yet staged: `tile-stage-loads` gives it a place in shared memory. Scales that stay unstaged are read from
     global memory where they are used.
   }];
-  let arguments = (ins Tile_View:$view, Variadic<I32>:$coordinates, UnitAttr:$bulk);
+  let arguments = (ins Tile_View:$view, Variadic<I32>:$coordinates, Optional<Tile_Scheduler>:$rows_by, UnitAttr:$bulk);
   let results = (outs Tile_Block:$result);
-  let assemblyFormat = "$view `[` $coordinates `]` (`bulk` $bulk^)? attr-dict `:` type($view) `->` type($result)";
+  let assemblyFormat = "$view `[` $coordinates `]` (`rows_by` $rows_by^)? (`bulk` $bulk^)? attr-dict `:` type($view) `->` type($result)";
   let hasVerifier = 1;
 }
 
@@ -181,15 +187,15 @@ def Tile_AcquireOp : Tile_Op<"acquire"> {
   let assemblyFormat = "$ring attr-dict";
 }
 
-def Tile_CopyOp : Tile_Op<"copy"> {
+def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments]> {
   let summary = "Fill a field of a slot with the box of a view, asynchronously";
   let description = [{
     Lowers to `cp.async.bulk.tensor` (PTX ISA). A field of f8 with 128-byte rows is stored with SWIZZLE_128B. A bulk copy
     wants its first byte 16-byte aligned: a vector of scales starts at its coordinate rounded down to 16 bytes and
     carries 16 bytes more; single scales of a packed view are copied one by one, 16 bytes each, through a rank-1 map.
   }];
-  let arguments = (ins Tile_View:$view, Variadic<I32>:$coordinates, Tile_Slot:$slot, I64Attr:$field, UnitAttr:$evict_first);
-  let assemblyFormat = "$view `[` $coordinates `]` `->` $slot `[` $field `]` attr-dict `:` type($view)";
+  let arguments = (ins Tile_View:$view, Variadic<I32>:$coordinates, Tile_Slot:$slot, Optional<Tile_Scheduler>:$rows_by, I64Attr:$field, UnitAttr:$evict_first);
+  let assemblyFormat = "$view `[` $coordinates `]` (`rows_by` $rows_by^)? `->` $slot `[` $field `]` attr-dict `:` type($view)";
   let hasVerifier = 1;
 }
 
@@ -314,10 +320,10 @@ def Tile_StoreOp : Tile_Op<"store"> {
     Columns past the view's are left out. Without `staged` each thread writes the pairs it holds; with it a warp's
     16 rows pass through shared memory (`stmatrix`) and leave as 16-byte stores.
   }];
-  let arguments = (ins Tile_Acc:$acc, Tile_View:$view, I32:$row, I32:$column, I32:$rows, UnitAttr:$staged,
+  let arguments = (ins Tile_Acc:$acc, Tile_View:$view, I32:$row, I32:$column, I32:$rows, Optional<Tile_Scheduler>:$rows_by, UnitAttr:$staged,
                        OptionalAttr<I64Attr>:$shared_offset);
   let assemblyFormat = [{
-    $acc `->` $view `[` $row `,` $column `]` `rows` $rows (`staged` $staged^)? attr-dict `:` type($acc) `,` type($view)
+    $acc `->` $view `[` $row `,` $column `]` `rows` $rows (`rows_by` $rows_by^)? (`staged` $staged^)? attr-dict `:` type($acc) `,` type($view)
   }];
   let hasVerifier = 1;
 }

@@ -222,6 +222,34 @@ Value tile::linearIndex(Code &code, ViewType view, ValueRange coordinates) {
   return index;
 }
 
+int64_t tile::sortCountersOffset(SchedulerOp scheduler) {
+  return queueBytes + 4 * (scheduler.getExperts() + 1);
+}
+
+int64_t tile::sortedRowsOffset(SchedulerOp scheduler) {
+  return sortCountersOffset(scheduler) + 4 * (scheduler.getExperts() + 1);
+}
+
+int64_t tile::rowBucketsOffset(SchedulerOp scheduler) {
+  return sortedRowsOffset(scheduler) + 4 * maxSortedRows;
+}
+
+Value tile::rowBy(Code &code, Operation *op, Value scheduler, Value row) {
+  if (!scheduler)
+    return row;
+  auto definition = scheduler.getDefiningOp<SchedulerOp>();
+  if (!definition || !definition.getIds() || !definition.getSharedOffset()) {
+    op->emitOpError(
+        "finds rows by a scheduler that does not sort them, or has no shared memory yet");
+    return {};
+  }
+  Value rows = RowsOp::create(code.builder, code.loc, code.builder.getI32Type());
+  Value inside = code.min(row, code.add(rows, -1));
+  Value base = code.add(threadValue(op->getParentOfType<KernelOp>(), ThreadValue::SharedBase),
+                        *definition.getSharedOffset() + sortedRowsOffset(definition));
+  return ptx::LdSharedI32Op::create(code.builder, code.loc, code.add(base, code.mul(inside, 4)));
+}
+
 Value tile::fragmentRow(Code &code, KernelOp kernel, const Distribution &distribution,
                         int64_t batch) {
   Value row = code.i32(distribution.batchRow(batch));

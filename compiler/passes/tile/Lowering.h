@@ -84,6 +84,18 @@ mlir::Value fieldAddress(Code &code, mlir::Operation *op, mlir::Value slot, int6
 /// Index of the element at `coordinates` in a packed view, i32.
 mlir::Value linearIndex(Code &code, ViewType view, mlir::ValueRange coordinates);
 
+/// The row where sorted row `row` lies, or `row` itself without a scheduler to sort by. Rows past
+/// the last are the last. Emits an error at `op` and returns null when the scheduler has no shared
+/// memory yet.
+mlir::Value rowBy(Code &code, mlir::Operation *op, mlir::Value scheduler, mlir::Value row);
+/// Offsets in a scheduler's shared memory: the tile queue comes first, then boundaries (or counts)
+/// of the experts, then, where rows are sorted, a counter an expert, the sorted rows, and the
+/// expert of each row.
+inline constexpr int64_t queueBytes = 48;
+int64_t sortCountersOffset(SchedulerOp scheduler);
+int64_t sortedRowsOffset(SchedulerOp scheduler);
+int64_t rowBucketsOffset(SchedulerOp scheduler);
+
 /// First row and column of fragment `batch` in the tile, for the running warpgroup.
 mlir::Value fragmentRow(Code &code, KernelOp kernel, const Distribution &distribution,
                         int64_t batch);

@@ -35,6 +35,8 @@ struct ScaleView {
 struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
   using Base::Base;
 
+  Value rowsBy; ///< the scheduler that sorts rows, where one does
+
   void runOnOperation() override {
     if (tileM < 1 || tileN < 1 || tileK < 1) {
       getOperation().emitError("tiles have positive extents, got ")
@@ -139,15 +141,16 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
     if (!found)
       return kernel.emitOpError(found.error().text());
     const Spec &spec = *found;
-    if (spec.dispatch == Dispatch::Batched)
-      return kernel.emitOpError("dispatches batched, which is not lowered");
+    if (spec.hasExpertMap)
+      return kernel.emitOpError("takes an expert map, which is not lowered");
     FailureOr<ScaleView> xScales = activationScales(kernel, spec);
     FailureOr<ScaleView> wScales = weightScales(kernel, spec);
     if (failed(xScales) || failed(wScales))
       return failure();
     bool isGrouped = spec.dispatch == Dispatch::Grouped;
     bool isMasked = spec.dispatch == Dispatch::Masked;
-    bool isRouted = isGrouped || isMasked;
+    bool isBatched = spec.dispatch == Dispatch::Batched;
+    bool isRouted = isGrouped || isMasked || isBatched;
 
     MLIRContext *context = &getContext();
     OpBuilder builder(kernel);
@@ -156,8 +159,10 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
         viewOf({ShapedType::kDynamic, spec.k}, moe::mlirType(spec.xType, context)), xScales->type};
     SmallVector<StringRef> names = {"x", "x_scales"};
     if (isRouted) {
-      types.push_back(viewOf({spec.numExperts + (isGrouped ? 1 : 0)}, builder.getI32Type()));
-      names.push_back(isGrouped ? "offsets" : "counts");
+      types.push_back(
+          viewOf({isBatched ? ShapedType::kDynamic : spec.numExperts + (isGrouped ? 1 : 0)},
+                 builder.getI32Type()));
+      names.push_back(isGrouped ? "offsets" : isMasked ? "counts" : "expert_ids");
     }
     types.push_back(viewOf({spec.numExperts, spec.n, spec.k}, moe::mlirType(spec.wType, context)));
     types.push_back(wScales->type);
@@ -178,8 +183,9 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
     Code code(builder, loc);
     auto scheduler = SchedulerOp::create(
         builder, loc, SchedulerType::get(context), isGrouped ? routing : Value(),
-        isMasked ? routing : Value(), Value(), tileM, tileN, spec.n, spec.numExperts, Order::Static,
-        1, isRouted && spec.skipped == Skipped::Zeroed, nullptr);
+        isMasked ? routing : Value(), isBatched ? routing : Value(), Value(), tileM, tileN, spec.n,
+        spec.numExperts, Order::Static, 1, isRouted && spec.skipped == Skipped::Zeroed, nullptr);
+    rowsBy = isBatched ? Value(scheduler) : Value();
     auto tiles = ForTilesOp::create(builder, loc, scheduler);
     Type i32 = builder.getI32Type();
     builder.createBlock(&tiles.getBody(), {}, {i32, i32, i32, i32, builder.getI1Type()},
@@ -249,16 +255,19 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
                       columnScales ? builder.getI64IntegerAttr(wScales->granule) : IntegerAttr());
     }
     StoreOp::create(builder, loc, acc, y, tiles.getFirstRow(), tiles.getFirstColumn(),
-                    tiles.getTileRows(), false, nullptr);
+                    tiles.getTileRows(), rowsBy, false, nullptr);
     kernel.erase();
     return success();
   }
 
   Value load(Code &code, Value view, ValueRange coordinates, ArrayRef<int64_t> box,
              bool isBulk = false) {
-    Type element = cast<ViewType>(view.getType()).getElementType();
-    return LoadOp::create(code.builder, code.loc, BlockType::get(&getContext(), box, element), view,
-                          coordinates, isBulk);
+    ViewType type = cast<ViewType>(view.getType());
+    // Only what has a row for each of the launch's is found by sorted row.
+    bool hasRows = !ShapedType::isStaticShape(type.getShape());
+    return LoadOp::create(code.builder, code.loc,
+                          BlockType::get(&getContext(), box, type.getElementType()), view,
+                          coordinates, hasRows ? rowsBy : Value(), isBulk);
   }
 
   Value loadRowScales(Code &code, const ScaleView &scales, ForTilesOp tiles, Value kIndex) {

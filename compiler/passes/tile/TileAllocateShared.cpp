@@ -1,5 +1,5 @@
 // Owns the layout of shared memory.
-#include "compiler/passes/tile/TilePasses.h"
+#include "compiler/passes/tile/Lowering.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -19,8 +19,6 @@ namespace {
 constexpr int64_t storeBytesPerWarp = 16 * 144;
 /// Full and empty mbarriers of a slot.
 constexpr int64_t barrierBytes = 16;
-/// Tile queue: two slots of full barrier, empty barrier and tile number.
-constexpr int64_t queueBytes = 48;
 
 struct AllocateShared : tile::impl::TileAllocateSharedBase<AllocateShared> {
   using Base::Base;
@@ -62,25 +60,28 @@ struct AllocateShared : tile::impl::TileAllocateSharedBase<AllocateShared> {
     });
     Operation *firstUse = nullptr;
     kernel.walk([&](SchedulerOp scheduler) {
-      scheduler.setSharedOffset(take(queueBytes + 4 * (scheduler.getExperts() + 1), 16));
+      int64_t entries = scheduler.getExperts() + 1;
+      // Sorting takes a counter an expert, the sorted rows, and the expert of each row.
+      if (scheduler.getIds())
+        entries += scheduler.getExperts() + 1 + 2 * maxSortedRows;
+      scheduler.setSharedOffset(take(queueBytes + 4 * entries, 16));
     });
 
     if (used > limitBytes) {
-      kernel.emitOpError("needs ") << used << " bytes of shared memory, a block has " << limitBytes
-                                   << "; use fewer stages or a smaller tile";
+      kernel.emitOpError("needs ")
+          << used << " bytes of shared memory, a block has " << limitBytes.getValue()
+          << "; use fewer stages or a smaller tile";
       return signalPassFailure();
     }
     kernel.setSharedBytes(used);
 
     // Barriers and boundaries set up by the first threads are there for all after this.
-    if (!kernel.getBody().getOps<SyncOp>().empty())
-      return;
     for (Operation &op : kernel.getBody().front())
       if (isa<RoleOp, ForTilesOp>(op)) {
         firstUse = &op;
         break;
       }
-    if (firstUse) {
+    if (firstUse && !isa_and_nonnull<SyncOp>(firstUse->getPrevNode())) {
       OpBuilder at(firstUse);
       SyncOp::create(at, kernel.getLoc());
     }

@@ -58,9 +58,37 @@ struct LowerCopies : tile::impl::TileLowerCopiesBase<LowerCopies> {
     case FieldLayout::Kind::Scalars:
       return lowerScalars(code, copy, view, block, destination, full, policy);
     }
+    if (copy.getRowsBy())
+      return lowerGathered(code, copy, view, extents, box, coordinates, destination, full, policy);
     Value map = mapFor(view, extents, box, layout.kind == FieldLayout::Kind::Matrix);
     ptx::TmaLoadOp::create(builder, copy.getLoc(), destination, map, coordinates, full, policy,
                            Value());
+    copy.erase();
+    return success();
+  }
+
+  /// Sorted rows lie anywhere: each comes by a copy of its own. One-row boxes leave the same image
+  /// as a whole one.
+  LogicalResult lowerGathered(Code &code, CopyOp copy, BlockArgument view,
+                              ArrayRef<int64_t> extents, ArrayRef<int64_t> box,
+                              ArrayRef<Value> coordinates, Value destination, Value full,
+                              Value policy) {
+    if (box.size() != 2 || box[0] != 128)
+      return copy.emitOpError("gathers rows of 128 elements of a matrix, got ")
+             << copy.getView().getType();
+    Value map = mapFor(view, extents, {box[0], 1}, /*isSwizzled=*/true);
+    auto loop =
+        scf::ForOp::create(code.builder, copy.getLoc(), code.i32(0), code.i32(box[1]), code.i32(1));
+    loop->setAttr("ptx.name", code.builder.getStringAttr("gathered"));
+    OpBuilder::InsertionGuard guard(code.builder);
+    code.builder.setInsertionPointToStart(loop.getBody());
+    Value row =
+        rowBy(code, copy, copy.getRowsBy(), code.add(coordinates[1], loop.getInductionVar()));
+    if (!row)
+      return failure();
+    ptx::TmaLoadOp::create(code.builder, copy.getLoc(),
+                           code.add(destination, code.mul(loop.getInductionVar(), box[0])), map,
+                           ValueRange{coordinates[0], row}, full, policy, Value());
     copy.erase();
     return success();
   }

@@ -23,6 +23,7 @@ StringRef identifierOf(StringRef operand) {
       .Case("w_scales", "wScales")
       .Case("offsets", "offsets")
       .Case("counts", "counts")
+      .Case("expert_ids", "expertIds")
       .Case("y", "y")
       .Case("workspace", "workspace")
       .Default("");
@@ -65,7 +66,8 @@ struct LowerKernel : tile::impl::TileLowerKernelBase<LowerKernel> {
       if (identifier.empty())
         return kernel.emitOpError("binds an argument to '")
                << operand
-               << "'; known are x, x_scales, w, w_scales, offsets, counts, y and workspace";
+               << "'; known are x, x_scales, w, w_scales, offsets, counts, expert_ids, y and "
+                  "workspace";
       if (isa<ptx::TmapType>(argument.getType())) {
         maps.push_back({argument.getType(),
                         (identifier + "Map").str(),

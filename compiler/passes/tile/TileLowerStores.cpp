@@ -42,6 +42,10 @@ struct LowerStores : tile::impl::TileLowerStoresBase<LowerStores> {
     if (store.getStaged() && (!store.getSharedOffset() || distribution.n % stagedColumns != 0))
       return store.emitOpError("has no buffer to stage in; run tile-allocate-shared, and stage "
                                "fragments of a multiple of 64 columns only");
+    auto scheduler = store.getRowsBy() ? store.getRowsBy().getDefiningOp<SchedulerOp>() : nullptr;
+    if (store.getRowsBy() && (!scheduler || !scheduler.getIds() || !scheduler.getSharedOffset()))
+      return store.emitOpError(
+          "finds rows by a scheduler that does not sort them, or has no shared memory yet");
     for (int64_t batch = 0; batch < distribution.fragments(); ++batch) {
       if (store.getStaged())
         lowerStaged(code, store, batch);
@@ -56,6 +60,11 @@ struct LowerStores : tile::impl::TileLowerStoresBase<LowerStores> {
   Value warpRow(Code &code, int64_t batch) {
     Value warp = threadValue(kernel, ThreadValue::WarpInGroup);
     return code.add(fragmentRow(code, kernel, distribution, batch), code.mul(warp, warpRows));
+  }
+
+  /// Row of y where row `rowInTile` of the tile goes.
+  Value rowOf(Code &code, StoreOp store, Value rowInTile) {
+    return rowBy(code, store, store.getRowsBy(), code.add(store.getRow(), rowInTile));
   }
 
   /// Byte offset of an element of y.
@@ -86,8 +95,8 @@ struct LowerStores : tile::impl::TileLowerStoresBase<LowerStores> {
     for (int64_t down : {0, 8}) {
       Value row = code.add(rowInTile, down);
       code.onlyIf(code.less(row, store.getRows()), [&] {
-        Value line = code.name(
-            offsetOf(code, code.add(store.getRow(), row), code.add(column, pair)), "line");
+        Value line =
+            code.name(offsetOf(code, rowOf(code, store, row), code.add(column, pair)), "line");
         code.unroll(0, distribution.n / 8, 1, [&](Value j) {
           ifInside(code, code.add(column, code.mul(j, 8)), [&] {
             Value offset =
@@ -155,7 +164,7 @@ struct LowerStores : tile::impl::TileLowerStoresBase<LowerStores> {
               Value from = code.add(code.add(buffer, code.mul(row, stagedPitch)),
                                     code.mul(code.bitAnd(lane, 7), 16));
               ptx::LdSharedV4Op::create(code.builder, loc, from, vector, ArrayRef<OpFoldResult>());
-              Value offset = offsetOf(code, code.add(store.getRow(), rowInTile), chunkColumn);
+              Value offset = offsetOf(code, rowOf(code, store, rowInTile), chunkColumn);
               ptx::StGlobalV4Op::create(code.builder, loc, pointer, offset, vector,
                                         ArrayRef<OpFoldResult>());
             });

@@ -23,7 +23,7 @@ bool canCopyInBulk(LoadOp load) {
   case FieldLayout::Kind::Matrix:
     return true;
   case FieldLayout::Kind::Vector:
-    return load.getBulk();
+    return load.getBulk() && !load.getRowsBy();
   case FieldLayout::Kind::Scalars:
     return ShapedType::isStaticShape(load.getView().getType().getShape()) &&
            !load.getView().getType().hasLaunchStride();
@@ -113,8 +113,8 @@ struct StageLoads : tile::impl::TileStageLoadsBase<StageLoads> {
     Value filling = AcquireOp::create(builder, loc, SlotType::get(&getContext()), ring);
     for (auto [index, op] : llvm::enumerate(loads)) {
       auto load = cast<LoadOp>(op);
-      CopyOp::create(builder, load.getLoc(), load.getView(), load.getCoordinates(), filling, index,
-                     false);
+      CopyOp::create(builder, load.getLoc(), load.getView(), load.getCoordinates(), filling,
+                     load.getRowsBy(), index, false);
     }
     PublishOp::create(builder, loc, filling);
 
