@@ -48,6 +48,7 @@ struct alignas(64) TensorMap {
   X(void, storeMatrix, (int address, const int *registers))                                        \
   X(void, loadGlobal, (const void *p, long long offset, void *to, int bytes, const char *op))      \
   X(void, storeGlobal, (void *p, long long offset, const void *from, int bytes, const char *op))   \
+  X(int, atomicAddShared, (int address, int value))                                                \
   X(int, atomicAddGlobal, (void *p, long long offset, int value))                                  \
   X(int, convertBf16x2, (float low, float high))                                                   \
   X(int, convertF16x2, (float low, float high))
@@ -294,11 +295,7 @@ MOEJIT_WRAPPER void st_global_v4(void *p, long long offset, const int (&v)[4]) {
   MOEJIT_DEVICE->storeGlobal(p, offset, v, 16, "st_global_v4");
 }
 MOEJIT_WRAPPER int atom_add_shared_i32(int address, int value) {
-  int old;
-  MOEJIT_DEVICE->loadShared(address, &old, 1, "atom_add_shared_i32");
-  const int sum = (int)((unsigned)old + (unsigned)value);
-  MOEJIT_DEVICE->storeShared(address, &sum, 1, "atom_add_shared_i32");
-  return old;
+  return MOEJIT_DEVICE->atomicAddShared(address, value);
 }
 MOEJIT_WRAPPER int atom_add_global_i32(void *p, long long offset, int value) {
   return MOEJIT_DEVICE->atomicAddGlobal(p, offset, value);

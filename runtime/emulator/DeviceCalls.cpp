@@ -153,6 +153,25 @@ void storeGlobal(void *p, long long offset, const void *from, int bytes, const c
   std::memcpy(self().cluster->global(p, offset, bytes, true, op), from, bytes);
 }
 
+/// No other thread runs between the load and the store: a fiber gives way only in tick().
+int atomicAddShared(int address, int value) {
+  Fiber &f = self();
+  const char *op = "atom_add_shared_i32";
+  SharedMemory &shared = f.block->shared;
+  if (address % 4)
+    f.cluster->fail(op, Text::format("{} is not 4-byte aligned", SharedMemory::place(address)));
+  if (const Text message = shared.refuseRead(address, 4); !message.empty())
+    f.cluster->fail(op, message);
+  if (const Text message = shared.refuseWrite(address, 4); !message.empty())
+    f.cluster->fail(op, message);
+  int old;
+  std::memcpy(&old, shared.at(address), 4);
+  const int sum = static_cast<int>(static_cast<uint32_t>(old) + static_cast<uint32_t>(value));
+  shared.store(address, &sum, 4, f.thread);
+  f.cluster->tick(f);
+  return old;
+}
+
 int atomicAddGlobal(void *p, long long offset, int value) {
   Fiber &f = self();
   int *address = static_cast<int *>(f.cluster->global(p, offset, 4, true, "atom_add_global_i32"));

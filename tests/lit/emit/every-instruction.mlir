@@ -184,8 +184,8 @@ ptx.kernel @every_instruction(
     // CUDA: st_global_v2(out, stride, words);
     ptx.st_global_v2 %out, %stride, %words : !ptx.regs<4xi32>
     ptx.st_global_v4 %out, %stride, %pairs[1] : !ptx.regs<2x4xi32>
-    %shared = ptx.atom_add_shared_i32 %offset, %bits {ptx.name = "inShared"}
-    %old = ptx.atom_add_global_i32 %out, %stride, %shared {ptx.name = "old"}
+    %inShared = ptx.atom_add_shared_i32 %offset, %bits {ptx.name = "inShared"}
+    %old = ptx.atom_add_global_i32 %out, %stride, %inShared {ptx.name = "old"}
     // CUDA: st_global_b32(out, stride, old + block + blocks);
     %t0 = arith.addi %old, %block : i32
     %t1 = arith.addi %t0, %blocks : i32
