@@ -222,7 +222,12 @@ private:
     journal.begin(outcome);
     std::array<DeviceMemory, LaunchImage::fieldCount> memories;
     std::array<cu::DevicePointer, LaunchImage::fieldCount> bases = {};
-    auto placeOf = [&](size_t i) { return i == LaunchImage::Y ? image.exactY() : image.places[i]; };
+    auto placeOf = [&](size_t i) {
+      LaunchImage::Place place = i == LaunchImage::Y ? image.exactY() : image.places[i];
+      if (i == LaunchImage::Y && options.shortensY)
+        place.bytes /= 2;
+      return place;
+    };
     for (size_t i = 0; i < memories.size(); ++i) {
       memories[i] = DeviceMemory(device, placeOf(i).bytes);
       bases[i] = memories[i].address();
