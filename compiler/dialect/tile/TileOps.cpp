@@ -252,6 +252,14 @@ LogicalResult ReadOp::verify() {
   size_t expected = getSide() == Side::Rows ? 2 : 1;
   if (getValues().size() != expected)
     return emitOpError("gives ") << expected << " values a thread, got " << getValues().size();
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  std::optional<Distribution> distribution =
+      distribute(getOf(), kernel ? kernel.getWarpgroups() : 1);
+  if (!distribution || static_cast<int64_t>(getBatch()) >= distribution->fragments())
+    return emitOpError("reads for batch ")
+           << getBatch() << " of " << getOf() << ", which has no such fragment";
+  if (getGranule() < 1)
+    return emitOpError("has one scale for ") << getGranule() << " elements, expected 1 or more";
   return success();
 }
 

@@ -311,3 +311,13 @@ tile.kernel @offsetsOfNoField() warpgroups 1 {
   // expected-error@+1 {{'tile.ring' op has 1 fields but 2 offsets}}
   %ring = tile.ring stages 1 [!tile.block<64x128xf8E4M3FN>] {barrier_offset = 8192 : i64, field_offsets = array<i64: 0, 0>, shared_offset = 0 : i64, stride = 9216 : i64}
 }
+
+// -----
+
+// Scales are read for a fragment that the accumulator has.
+tile.kernel @noSuchFragment("x_scales" %xs: !tile.view<1x?xf32>) warpgroups 3 {
+  %c0 = arith.constant 0 : i32
+  %sa = tile.load %xs[%c0, %c0] : !tile.view<1x?xf32> -> !tile.block<1x64xf32>
+  // expected-error@+1 {{'tile.read' op reads for batch 0 of '!tile.acc<64x128>', which has no such fragment}}
+  %ra, %rb = tile.read %sa rows per 1 batch 0 of !tile.acc<64x128> : !tile.block<1x64xf32> -> f32, f32
+}
