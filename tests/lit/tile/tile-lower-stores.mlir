@@ -98,3 +98,16 @@ tile.kernel @columns("y" %y: !tile.view<?x100xbf16>) warpgroups 1 {
   // expected-error@+1 {{'tile.store' op writes columns by the eight, its view has 100}}
   tile.store %acc -> %y[%c0, %c0] rows %c0 : !tile.acc<64x128>, !tile.view<?x100xbf16>
 }
+
+// -----
+
+// Rows can only be found by a scheduler that sorts them.
+tile.kernel @notSorted("y" %y: !tile.view<?x128xbf16>) warpgroups 1 {
+  %q = tile.scheduler tile [64, 128] columns 128 experts 1 order static raster 1 {shared_offset = 0 : i64}
+  tile.for_tiles %q -> %e, %m, %n, %rows, %live {
+    %acc = tile.acc : !tile.acc<64x128>
+    tile.fill %acc : !tile.acc<64x128>
+    // expected-error@+1 {{'tile.store' op finds rows by a scheduler that does not sort them, or has no shared memory yet}}
+    tile.store %acc -> %y[%m, %n] rows %rows rows_by %q : !tile.acc<64x128>, !tile.view<?x128xbf16>
+  }
+}

@@ -167,3 +167,27 @@ tile.kernel @otherBlock("x" %x: !tile.view<?x512xf8E4M3FN>, "w" %w: !tile.view<1
     tile.dot %acc, %a, %b : !tile.acc<64x128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
   }
 }
+
+// -----
+
+// Rows found by a scheduler are copied by it; a vector of their scales does not lie in one piece, so it stays a load.
+// CHECK-LABEL: tile.kernel @rowsBy
+tile.kernel @rowsBy("x" %x: !tile.view<?x128xf8E4M3FN>, "x_scales" %xs: !tile.view<1x?xf32>, "expert_ids" %ids: !tile.view<?xi32>, "w" %w: !tile.view<4x128x128xf8E4M3FN>) warpgroups 1 {
+  // CHECK: %[[Q:.*]] = tile.scheduler batched(
+  %q = tile.scheduler batched(%ids : !tile.view<?xi32>) tile [64, 128] columns 128 experts 4 order static raster 1
+  tile.for_tiles %q -> %e, %m, %n, %rows, %live {
+    %c0 = arith.constant 0 : i32
+    %acc = tile.acc : !tile.acc<64x128>
+    %t = tile.acc : !tile.acc<64x128>
+    // CHECK: tile.copy %{{.*}}[%{{.*}}, %{{.*}}] rows_by %[[Q]] -> %{{.*}}[0]
+    // CHECK: tile.copy %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] -> %{{.*}}[1]
+    // CHECK-NOT: tile.copy
+    // CHECK: tile.load %{{.*}} rows_by %[[Q]] bulk
+    %a = tile.load %x[%m, %c0] rows_by %q : !tile.view<?x128xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+    %b = tile.load %w[%e, %n, %c0] : !tile.view<4x128x128xf8E4M3FN> -> !tile.block<1x128x128xf8E4M3FN>
+    tile.dot %t, %a, %b fresh : !tile.acc<64x128>, !tile.block<64x128xf8E4M3FN>, !tile.block<1x128x128xf8E4M3FN>
+    tile.wait %t : !tile.acc<64x128>
+    %sa = tile.load %xs[%c0, %m] rows_by %q bulk : !tile.view<1x?xf32> -> !tile.block<1x64xf32>
+    tile.promote %acc, %t rows %sa per 1 : !tile.block<1x64xf32> : !tile.acc<64x128>, !tile.acc<64x128>
+  }
+}
