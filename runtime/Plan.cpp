@@ -150,6 +150,22 @@ Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &
     return refuse(fmt::format("plan: {} warpgroups do not divide a tile of {}x{} by {}",
                               plan.warpgroups, plan.tileM, plan.tileN, nameOf(plan.split)),
                   "each takes a multiple of 64 rows, or of 8 columns");
+  size_t rank = spec.wScales.granule.size();
+  if (rank >= 2 && spec.wScales.granule[rank - 2].kind == Granule::Kind::Extent) {
+    int64_t columns = spec.wScales.granule[rank - 2].extent;
+    if (columns % plan.tileN != 0 && plan.tileN % columns != 0)
+      return refuse(fmt::format("plan: tileN is {}, but a weight scale covers {} columns",
+                                plan.tileN, columns),
+                    "one must divide the other");
+  }
+  constexpr int64_t blockRegisters = 65536;
+  int64_t registers = 128 * (plan.producerRegs + plan.warpgroups * plan.consumerRegs);
+  if (plan.specializeWarps && registers > blockRegisters)
+    return refuse(
+        fmt::format("plan: roles take {} registers, a block has {}", registers, blockRegisters),
+        fmt::format("{} warpgroups and a producer of {} leave {} a consumer thread",
+                    plan.warpgroups, plan.producerRegs,
+                    (blockRegisters / 128 - plan.producerRegs) / plan.warpgroups / 8 * 8));
   if (plan.store == StorePath::Staged && spec.outType == ElementType::F32)
     return refuse("plan: staged stores move 16-bit results, y is f32", "use store = direct");
   int64_t bytes = sharedBytes(plan, spec);

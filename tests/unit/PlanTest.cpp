@@ -87,6 +87,21 @@ TEST_CASE("plans that cannot work are refused with what would") {
           plan.split = WarpgroupSplit::Rows;
           plan.tileM = 64;
         }).find("do not divide") != std::string::npos);
+  CHECK(refusal([](KernelPlan &plan) {
+          plan.tileN = 192;
+        }).find("a weight scale covers 128 columns") != std::string::npos);
+  auto threeWarpgroups = [](KernelPlan &plan) {
+    plan.warpgroups = 3;
+    plan.tileM = 192;
+    plan.tileN = 128;
+    plan.split = WarpgroupSplit::Rows;
+    plan.stages = 3;
+  };
+  CHECK(refusal(threeWarpgroups).find("a block has 65536") != std::string::npos);
+  CHECK(refusal([&](KernelPlan &plan) {
+          threeWarpgroups(plan);
+          plan.consumerRegs = 152;
+        }) == "");
   spec.outType = ElementType::F32;
   CHECK(refusal([](KernelPlan &) {}).find("y is f32") != std::string::npos);
 }
