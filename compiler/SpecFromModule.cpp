@@ -25,7 +25,7 @@ Error unfit(std::string message) {
   return {ErrorCode::InvalidArgument,
           std::move(message),
           {"a kernel holds one moe.gemm on its arguments, joined by moe.scaled or not, and returns "
-           "its result"}};
+           "its result; or one moe.quantize; or a moe.gemm whose x a moe.quantize makes"}};
 }
 
 /// Whether `value` is an argument of the kernel, or joined from arguments.
@@ -35,7 +35,19 @@ bool isFromArguments(Value value) {
   return isa<BlockArgument>(value);
 }
 
+bool quantizesArguments(moe::QuantizeOp quantize) {
+  return llvm::all_of(quantize.getOperands(),
+                      [](Value operand) { return isa<BlockArgument>(operand); });
+}
+
 } // namespace
+
+Spec specFromQuantize(moe::QuantizeOp quantize) {
+  return quantizeSpec(extentFromEnd(quantize.getInput(), 1),
+                      elementTypeOfTensor(quantize.getInput()),
+                      elementTypeOfTensor(quantize.getResult()),
+                      moe::scalesOf(quantize.getResult().getType()).getLayout());
+}
 
 Spec specFromGemm(moe::GemmOp gemm) {
   Spec spec;
@@ -52,35 +64,49 @@ Spec specFromGemm(moe::GemmOp gemm) {
   spec.wScales = moe::scalesOf(gemm.getW().getType()).getLayout();
   spec.accumulate = gemm.getAccumulate();
   spec.skipped = gemm.getSkipped();
-  spec.hasExpertMap = static_cast<bool>(gemm.getExpertMap());
+  if (auto quantize = gemm.getX().getDefiningOp<moe::QuantizeOp>())
+    spec.quantizeFrom = elementTypeOfTensor(quantize.getInput());
+  if (Value map = gemm.getExpertMap())
+    spec.expertMapSize =
+        cast<RankedTensorType>(map.getType()).isDynamicDim(0) ? -1 : extentFromEnd(map, 1);
   return spec;
 }
 
 Result<Spec> specFromKernel(moe::KernelOp kernel) {
+  std::string name = kernel.getName().str();
   moe::GemmOp gemm;
+  moe::QuantizeOp quantize;
   Block &block = kernel.getBody().front();
   for (Operation &op : block) {
     if (auto found = dyn_cast<moe::GemmOp>(op)) {
       if (gemm)
-        return unfit(
-            fmt::format("kernel @{} holds more than one moe.gemm", kernel.getName().str()));
+        return unfit(fmt::format("kernel @{} holds more than one moe.gemm", name));
       gemm = found;
+    } else if (auto found = dyn_cast<moe::QuantizeOp>(op)) {
+      if (quantize)
+        return unfit(fmt::format("kernel @{} holds more than one moe.quantize", name));
+      quantize = found;
     } else if (!isa<moe::ScaledOp, moe::ReturnOp>(op)) {
-      return unfit(fmt::format("kernel @{} holds {}, which this version does not lower",
-                               kernel.getName().str(), opText(op)));
+      return unfit(
+          fmt::format("kernel @{} holds {}, which this version does not lower", name, opText(op)));
     }
   }
-  if (!gemm)
-    return unfit(fmt::format("kernel @{} holds no moe.gemm", kernel.getName().str()));
-  for (Value operand : gemm.getOperands())
-    if (!isFromArguments(operand))
-      return unfit(fmt::format("an operand of moe.gemm in kernel @{} is not an argument",
-                               kernel.getName().str()));
+  if (!gemm && !quantize)
+    return unfit(fmt::format("kernel @{} holds no moe.gemm and no moe.quantize", name));
+  if (quantize && !quantizesArguments(quantize))
+    return unfit(fmt::format("an operand of moe.quantize in kernel @{} is not an argument", name));
+  if (gemm && quantize && gemm.getX() != quantize.getResult())
+    return unfit(fmt::format("moe.quantize in kernel @{} does not make the x of moe.gemm", name));
+  if (gemm)
+    for (Value operand : gemm.getOperands())
+      if (!isFromArguments(operand) && operand.getDefiningOp() != quantize.getOperation())
+        return unfit(fmt::format("an operand of moe.gemm in kernel @{} is not an argument", name));
   Operation &end = block.back();
-  if (end.getNumOperands() != 1 || end.getOperand(0) != gemm.getY())
-    return unfit(fmt::format("kernel @{} does not return exactly the result of its moe.gemm",
-                             kernel.getName().str()));
-  Spec spec = specFromGemm(gemm);
+  Value result = gemm ? gemm.getY() : quantize.getResult();
+  if (end.getNumOperands() != 1 || end.getOperand(0) != result)
+    return unfit(fmt::format("kernel @{} does not return exactly the result of its {}", name,
+                             gemm ? "moe.gemm" : "moe.quantize"));
+  Spec spec = gemm ? specFromGemm(gemm) : specFromQuantize(quantize);
   // Rule MJ010 says why; what lowers a kernel may divide by extents without asking it.
   for (const ScaleLayout *layout : {&spec.xScales, &spec.wScales})
     for (const Granule &granule : layout->granule)
@@ -117,22 +143,32 @@ moe::KernelOp buildKernel(OpBuilder &builder, const Spec &spec, StringRef name) 
   auto type = [&](ElementType element) { return moe::mlirType(element, context); };
   auto indices = [&](int64_t extent) { return moe::tensorType({extent}, type(ElementType::I32)); };
 
-  std::vector<int64_t> yShape = xShape(spec);
-  yShape.back() = spec.n;
+  bool isGemm = spec.computation == Computation::Gemm;
+  bool isStatic = spec.xScales.source == ScaleSource::Static;
   RankedTensorType x = moe::tensorType(xShape(spec), type(spec.xType), scales(spec.xScales));
-  RankedTensorType w = moe::tensorType(wShape(spec), type(spec.wType), scales(spec.wScales));
-  RankedTensorType y = moe::tensorType(yShape, type(spec.outType));
-
   SmallVector<Type> inputs = {x};
-  if (spec.dispatch == Dispatch::Batched)
-    inputs.push_back(indices(-1));
-  else if (spec.dispatch == Dispatch::Grouped)
-    inputs.push_back(indices(spec.numExperts + 1));
-  else if (spec.dispatch == Dispatch::Masked)
-    inputs.push_back(indices(spec.numExperts));
-  inputs.push_back(w);
-  if (spec.hasExpertMap)
-    inputs.push_back(indices(-1));
+  if (spec.quantizeFrom) {
+    inputs = {moe::tensorType(xShape(spec), type(*spec.quantizeFrom))};
+    if (isStatic)
+      inputs.push_back(moe::scaleTensorType(x, spec.numExperts));
+  }
+  bool hasRouting = spec.dispatch != Dispatch::Eager;
+  size_t rest = inputs.size();
+  RankedTensorType y = x;
+  if (isGemm) {
+    std::vector<int64_t> yShape = xShape(spec);
+    yShape.back() = spec.n;
+    y = moe::tensorType(yShape, type(spec.outType));
+    if (spec.dispatch == Dispatch::Batched)
+      inputs.push_back(indices(-1));
+    else if (spec.dispatch == Dispatch::Grouped)
+      inputs.push_back(indices(spec.numExperts + 1));
+    else if (spec.dispatch == Dispatch::Masked)
+      inputs.push_back(indices(spec.numExperts));
+    inputs.push_back(moe::tensorType(wShape(spec), type(spec.wType), scales(spec.wScales)));
+    if (spec.expertMapSize != 0)
+      inputs.push_back(indices(spec.expertMapSize));
+  }
 
   Location location = builder.getUnknownLoc();
   auto kernel =
@@ -140,13 +176,18 @@ moe::KernelOp buildKernel(OpBuilder &builder, const Spec &spec, StringRef name) 
   OpBuilder::InsertionGuard guard(builder);
   Block &block = kernel.getBody().front();
   builder.setInsertionPointToStart(&block);
-  bool hasRouting = spec.dispatch != Dispatch::Eager;
-  Value routing = hasRouting ? block.getArgument(1) : Value();
-  Value weights = block.getArgument(hasRouting ? 2 : 1);
-  Value map = spec.hasExpertMap ? block.getArguments().back() : Value();
-  auto gemm = moe::GemmOp::create(builder, location, y, spec.dispatch, spec.accumulate,
-                                  spec.skipped, block.getArgument(0), routing, weights, map);
-  moe::ReturnOp::create(builder, location, gemm->getResults());
+  Value given = block.getArgument(0), result = given;
+  if (spec.quantizeFrom)
+    given = result = moe::QuantizeOp::create(builder, location, x, given,
+                                             isStatic ? Value(block.getArgument(1)) : Value());
+  if (isGemm) {
+    Value routing = hasRouting ? block.getArgument(rest) : Value();
+    Value weights = block.getArgument(rest + hasRouting);
+    Value map = spec.expertMapSize != 0 ? block.getArguments().back() : Value();
+    result = moe::GemmOp::create(builder, location, y, spec.dispatch, spec.accumulate, spec.skipped,
+                                 given, routing, weights, map);
+  }
+  moe::ReturnOp::create(builder, location, result);
   return kernel;
 }
 

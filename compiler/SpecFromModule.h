@@ -13,8 +13,12 @@ namespace moejit {
 /// What `gemm` is. Every verified op has a Spec, legal or not; ask runtime/Rules.h about that.
 Spec specFromGemm(moe::GemmOp gemm);
 
-/// The Spec of a kernel that holds one moe.gemm on its own arguments (given whole or joined by
-/// moe.scaled) and returns its result. Errors: InvalidArgument naming the op that does not fit.
+/// What `quantize` is, as a launch of its own.
+Spec specFromQuantize(moe::QuantizeOp quantize);
+
+/// The Spec of a kernel that returns the result of its one moe.gemm, on its own arguments (given
+/// whole or joined by moe.scaled) or on an x that its one moe.quantize makes of them; or that of
+/// its one moe.quantize. Errors: InvalidArgument naming the op that does not fit.
 Result<Spec> specFromKernel(moe::KernelOp kernel);
 
 /// The kernel named `name` of `module`, or its only one where `name` is empty. Errors: NotFound

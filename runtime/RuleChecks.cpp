@@ -16,8 +16,10 @@ struct Side {
   size_t rank; ///< dimensions of the data
 };
 
-/// Both operands with their scales, x first.
+/// The operands with scales, x first.
 std::vector<Side> sides(const Spec &spec) {
+  if (spec.computation == Computation::Quantize)
+    return {{RuleSubject::X, spec.xScales, xShape(spec).size()}};
   return {{RuleSubject::X, spec.xScales, xShape(spec).size()},
           {RuleSubject::W, spec.wScales, wShape(spec).size()}};
 }
@@ -316,11 +318,42 @@ void maskedRows(const Spec &spec, const Target &, Report &report) {
 }
 
 void expertMap(const Spec &spec, const Target &, Report &report) {
-  if (spec.hasExpertMap && spec.dispatch != Dispatch::Batched)
+  if (spec.expertMapSize == 0)
+    return;
+  if (spec.dispatch == Dispatch::Batched && spec.expertMapSize < 0)
+    report.add(RuleSubject::Gemm, "the expert map has no static length",
+               {"give it the type tensor<Gxi32>, where G is the number of global experts"});
+  if (spec.dispatch != Dispatch::Batched)
     report.add(RuleSubject::Gemm,
                fmt::format("{} has an expert map, expected one only with batched",
                            dispatchName(spec.dispatch)),
                {"map the ids before the rows are sorted by expert"});
+}
+
+void quantizedFrom(const Spec &spec, const Target &, Report &report) {
+  bool isAlone = spec.computation == Computation::Quantize;
+  if (!spec.quantizeFrom) {
+    if (isAlone)
+      report.add(RuleSubject::X, "the type that x is quantized from is missing",
+                 {"give bf16, f16 or f32"});
+    return;
+  }
+  ElementType from = *spec.quantizeFrom;
+  if (from != ElementType::BF16 && from != ElementType::F16 && from != ElementType::F32)
+    report.add(
+        RuleSubject::X,
+        fmt::format("x is quantized from {}, expected bf16, f16 or f32", elementTypeName(from)),
+        {"fp8 data comes with its scales, and is not quantized again"});
+  bool hasExpert =
+      std::any_of(spec.xScales.granule.begin(), spec.xScales.granule.end(),
+                  [](const Granule &granule) { return granule.kind == Granule::Kind::Expert; });
+  if (isAlone && hasExpert)
+    report.add(RuleSubject::X,
+               fmt::format("x is quantized by granule = {}, but a quantization of its own has no "
+                           "experts",
+                           spec.xScales.granuleText()),
+               {"one static scale per tensor: granule = [*, *]",
+                "scales computed from the live rows: source = dynamic, granule = [1, 128]"});
 }
 
 void knownArchitecture(const Spec &, const Target &target, Report &report) {

@@ -48,6 +48,7 @@ void phase(const Spec &spec, const Target &target, Report &report);
 void parts(const Spec &spec, const Target &target, Report &report);
 void maskedRows(const Spec &spec, const Target &target, Report &report);
 void expertMap(const Spec &spec, const Target &target, Report &report);
+void quantizedFrom(const Spec &spec, const Target &target, Report &report);
 void knownArchitecture(const Spec &spec, const Target &target, Report &report);
 void extentLimit(const Spec &spec, const Target &target, Report &report);
 
@@ -59,6 +60,7 @@ void supportedOrder(const Spec &spec, const Target &target, Report &report);
 void supportedPhase(const Spec &spec, const Target &target, Report &report);
 void supportedParts(const Spec &spec, const Target &target, Report &report);
 void supportedAlignment(const Spec &spec, const Target &target, Report &report);
+void supportedQuantization(const Spec &spec, const Target &target, Report &report);
 void supportedArchitecture(const Spec &spec, const Target &target, Report &report);
 
 /// "x has element type bf16, expected f8E4M3FN or f8E5M2".

@@ -12,9 +12,13 @@ namespace {
 
 using namespace rules;
 
+/// Which computations a rule is about.
+enum class Scope { Gemm, Any };
+
 struct Entry {
   Rule rule;
   Predicate predicate; ///< null: asked where scale tensors are joined with data, not of a Spec
+  Scope scope = Scope::Gemm;
 };
 
 constexpr Rule::Kind contract = Rule::Kind::Contract;
@@ -35,31 +39,36 @@ const Entry table[] = {
     {{"MJ002", contract, "A static activation scale is per tensor or per expert.",
       "A calibrated scale cannot know rows or groups that exist only at run time.",
       "Use granule [*, *] or [expert, *], or compute the scales: source = dynamic."},
-     staticIsCoarse},
+     staticIsCoarse,
+     Scope::Any},
     {{"MJ003", contract, "The step along K is a multiple of 32.",
       "The step is the greatest common divisor of the K granules and of the difference of their "
       "phases; one wgmma "
       "of 8-bit types covers 32 elements of K (PTX ISA, wgmma.mma_async), and scales may not "
       "change inside it.",
       "Use granules along K that are multiples of 32, and shard K at multiples of 32."},
-     stepAlongK},
+     stepAlongK,
+     Scope::Any},
     {{"MJ004", contract, "x and w are f8E4M3FN or f8E5M2.",
       "The tensor core multiplies these two types; other 8-bit formats have other bit patterns.",
       "Quantize to f8E4M3FN first."},
-     operandTypes},
+     operandTypes,
+     Scope::Any},
     {{"MJ005", contract, "y is bf16, f16 or f32.", "Results are rounded once, from fp32.",
       "Write bf16 and convert in a step of its own."},
      outputType},
     {{"MJ006", contract, "Scales are f32 or f8E8M0FNU.",
       "Turning f32 into f8E8M0FNU loses information and is never done implicitly.",
       "Widen bf16 or f16 scales to f32, which is exact."},
-     scaleType},
+     scaleType,
+     Scope::Any},
     {{"MJ007", contract, "K is a multiple of 16.",
       "Bulk copies need row strides that are multiples of 16 bytes (cuTensorMapEncodeTiled), and "
       "an fp8 element is "
       "one byte.",
       "Pad K of x and w with zeros to the next multiple of 16."},
-     multipleOfK},
+     multipleOfK,
+     Scope::Any},
     {{"MJ008", contract, "N is a multiple of 8.",
       "A row of 16-bit results is stored in units of 16 bytes, and the N of a wgmma is a multiple "
       "of 8.",
@@ -68,15 +77,18 @@ const Entry table[] = {
     {{"MJ009", contract, "A granule has one entry for each dimension of the data.",
       "Layouts that differ only by which dimension a scale covers are different types.",
       "x has [rows, K] (masked: [E, Mmax, K]); w has [E, N, K] (eager: [N, K])."},
-     granuleRank},
+     granuleRank,
+     Scope::Any},
     {{"MJ010", contract, "A granule's extent is 1 or more.", "A scale covers at least one element.",
       "Write '*' for a whole dimension."},
-     granuleExtent},
+     granuleExtent,
+     Scope::Any},
     {{"MJ011", contract, "'expert' stands only on the rows of a two-dimensional x.",
       "Only there do rows of one dimension belong to different experts; elsewhere experts are a "
       "dimension.",
       "Use 1 on the expert dimension."},
-     expertGranule},
+     expertGranule,
+     Scope::Any},
     {{"MJ012", contract, "E is 1 to 1024; eager has 1.",
       "A kernel holds one row boundary for each local expert in shared memory.",
       "Split the experts over launches or ranks."},
@@ -90,35 +102,42 @@ const Entry table[] = {
      weightsAreStatic},
     {{"MJ015", contract, "Packing is 1, or 4 with f8E8M0FNU.",
       "Four 8-bit exponents fill one 32-bit word.", "Leave packing away, or use f8E8M0FNU."},
-     packing},
+     packing,
+     Scope::Any},
     {{"MJ016", contract, "Alignment of scales is 0 or a power of two from a word to 128 bytes.",
       "Strides are counted in whole words.", "Use align = 16, which bulk copies need."},
-     alignment},
+     alignment,
+     Scope::Any},
     {{"MJ017", contract, "A phase lies inside the first granule.",
       "It says how far inside its first granule a shard starts; whole granules in front belong to "
       "no shard.",
       "Drop whole granules; a dimension with '*' or 'expert' has phase 0."},
-     phase},
+     phase,
+     Scope::Any},
     {{"MJ018", contract, "Parts divide N evenly, and only w has them.",
       "Parts are projections stacked along N, such as gate and up, each with scale rows of its "
       "own.",
       "Use parts = 2 on a w that holds gate and up."},
-     parts},
+     parts,
+     Scope::Any},
     {{"MJ019", contract, "masked has a static Mmax from 1 to 1048576, no other dispatch has one.",
       "masked works on a buffer of Mmax rows for each expert.",
       "Give x the static shape [E, Mmax, K]."},
      maskedRows},
-    {{"MJ020", contract, "Only batched takes an expert map.",
-      "The other forms name experts by position, so there is no id to map.",
+    {{"MJ020", contract, "Only batched takes an expert map, of a static length.",
+      "The other forms name experts by position, so there is no id to map; ids past the map's end "
+      "must be told from those inside.",
       "Map the ids before rows are sorted by expert."},
      expertMap},
     {{"MJ021", contract, "The architecture is a known one, with its suffix.",
       "sm_90a and sm_90 are different targets: only the first has wgmma.",
       "Write sm_90a for an H100 or H200."},
-     knownArchitecture},
+     knownArchitecture,
+     Scope::Any},
     {{"MJ022", contract, "N and K are at most 1048576.",
       "Coordinates and tile counts inside a kernel are 32-bit.", "Split the GEMM."},
-     extentLimit},
+     extentLimit,
+     Scope::Any},
     {{scaleShapeId, contract, "A scale tensor has the shape that its layout asks for.",
       "The shape follows from granule, parts, phase, packing and order by ceil-division. A "
       "transposed tensor has as "
@@ -129,6 +148,11 @@ const Entry table[] = {
       "The maximum over experts changes results; so does the maximum over gate and up.",
       "Use one scale per expert, or merge them in an explicit step."},
      nullptr},
+    {{"MJ025", contract, "x is quantized from bf16, f16 or f32, by scales that know no experts.",
+      "These are the types activations come in; a quantization of its own has rows, not experts.",
+      "Convert x first; use granule [*, *] for one static scale."},
+     quantizedFrom,
+     Scope::Any},
     {{"MJ103", unsupported, "Scales are f32.", "f8E8M0FNU scales are not lowered yet.",
       "Widen them to f32, which is exact."},
      supportedScaleType},
@@ -155,7 +179,8 @@ const Entry table[] = {
      supportedParts},
     {{"MJ109", unsupported, "The architecture is sm_90a.",
       "Other architectures are not lowered yet.", "Compile for sm_90a."},
-     supportedArchitecture},
+     supportedArchitecture,
+     Scope::Any},
     {{"MJ110", unsupported, "batched takes local expert ids, and no expert map.",
       "Mapping global ids on the device is not lowered yet.",
       "Map the ids first; any id outside [0, E) is nobody's."},
@@ -164,12 +189,17 @@ const Entry table[] = {
       "Other scales are read from packed rows; padded ones would be read wrongly.",
       "Store them packed, and leave align away."},
      supportedAlignment},
+    {{"MJ112", unsupported, "x is given in fp8, with its scales.",
+      "Quantization on the device is not lowered yet.", "Quantize x in a step of its own."},
+     supportedQuantization,
+     Scope::Any},
 };
 
 void checkKind(Rule::Kind kind, const Spec &spec, const Target &target,
                std::vector<Violation> &violations) {
   for (const Entry &entry : table) {
-    if (entry.rule.kind != kind || !entry.predicate)
+    bool isAsked = entry.scope == Scope::Any || spec.computation == Computation::Gemm;
+    if (entry.rule.kind != kind || !entry.predicate || !isAsked)
       continue;
     Report report(entry.rule.id, violations);
     entry.predicate(spec, target, report);

@@ -42,6 +42,10 @@ constexpr Named<Accumulate> accumulates[] = {
     {Accumulate::Exact, "exact"},
     {Accumulate::Fast, "fast"},
 };
+constexpr Named<Computation> computations[] = {
+    {Computation::Gemm, "gemm"},
+    {Computation::Quantize, "quantize"},
+};
 constexpr Named<Skipped> skippeds[] = {
     {Skipped::Zeroed, "zeroed"},
     {Skipped::Untouched, "untouched"},
@@ -107,6 +111,10 @@ std::optional<ScaleOrder> parseScaleOrder(std::string_view name) { return valueI
 const char *accumulateName(Accumulate accumulate) { return nameIn(accumulates, accumulate); }
 std::optional<Accumulate> parseAccumulate(std::string_view name) {
   return valueIn(accumulates, name);
+}
+const char *computationName(Computation computation) { return nameIn(computations, computation); }
+std::optional<Computation> parseComputation(std::string_view name) {
+  return valueIn(computations, name);
 }
 const char *skippedName(Skipped skipped) { return nameIn(skippeds, skipped); }
 std::optional<Skipped> parseSkipped(std::string_view name) { return valueIn(skippeds, name); }
@@ -185,6 +193,17 @@ std::vector<int64_t> scaleShape(const ScaleLayout &layout, const std::vector<int
   if (layout.order == ScaleOrder::MnMajor && rank > 1)
     std::swap(shape[rank - 1], shape[rank - 2]);
   return shape;
+}
+
+Spec quantizeSpec(int64_t k, ElementType from, ElementType to, ScaleLayout scales) {
+  Spec spec;
+  spec.computation = Computation::Quantize;
+  spec.dispatch = Dispatch::Eager;
+  spec.k = k;
+  spec.quantizeFrom = from;
+  spec.xType = to;
+  spec.xScales = std::move(scales);
+  return spec;
 }
 
 std::vector<int64_t> xShape(const Spec &spec) {

@@ -61,6 +61,12 @@ struct Granule {
   bool operator==(const Granule &) const = default;
 };
 
+/// What one launch computes. `Gemm`: an expert GEMM. `Quantize`: fp8 data and scales of plain
+/// values.
+enum class Computation { Gemm, Quantize };
+const char *computationName(Computation computation);
+std::optional<Computation> parseComputation(std::string_view name);
+
 /// The layout of the scales of one data tensor; one granule entry for each dimension of the data.
 struct ScaleLayout {
   std::vector<Granule> granule;
@@ -87,23 +93,35 @@ struct ScaleLayout {
   ElementType storedType() const;
 };
 
-/// One expert GEMM: y[S, N] = x[S, K] · w[e(row), N, K]^T, both sides scaled.
+/// One launch. Gemm: y[S, N] = x[S, K] · w[e(row), N, K]^T, both sides scaled. Quantize: y[S, K] of
+/// xType, with scales of layout xScales, from x[S, K] of quantizeFrom; only those fields and k are
+/// used then, all others keep their defaults and dispatch is Eager (see quantizeSpec).
 struct Spec {
+  Computation computation = Computation::Gemm;
   Dispatch dispatch = Dispatch::Grouped;
   int64_t numExperts = 1; ///< E, local experts; 1 for eager
   int64_t n = 0;
   int64_t k = 0;
   int64_t maxRows = 0; ///< Mmax of masked; 0 elsewhere
   ElementType xType = ElementType::F8E4M3FN;
+  /// The type x is given in where the launch itself quantizes it to xType (bf16, f16 or f32); none:
+  /// x is given in xType, with its scales.
+  std::optional<ElementType> quantizeFrom = std::nullopt;
   ElementType wType = ElementType::F8E4M3FN;
   ElementType outType = ElementType::BF16;
   ScaleLayout xScales; ///< granule has two entries [S, K]; three [E, Mmax, K] for masked
   ScaleLayout wScales; ///< granule has three entries [E, N, K]; two for eager
   Accumulate accumulate = Accumulate::Exact;
   Skipped skipped = Skipped::Zeroed;
-  bool hasExpertMap = false; ///< batched: an i32 global→local map is given
+  /// batched: global experts, the length of the i32 global→local map; 0: ids are local, no map; -1:
+  /// a map whose length is not static (which a rule refuses).
+  int64_t expertMapSize = 0;
   bool operator==(const Spec &) const = default;
 };
+
+/// The Spec of a launch that quantizes [S, k] of type `from` to `to` with scales of layout
+/// `scales`.
+Spec quantizeSpec(int64_t k, ElementType from, ElementType to, ScaleLayout scales);
 
 /// The one spelling of `spec`: every field, fixed order, no spaces that could vary. Equal specs
 /// give equal text; a phase that is 0 everywhere is spelled as an empty one.

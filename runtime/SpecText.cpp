@@ -193,23 +193,37 @@ private:
   std::string expected;
 };
 
+constexpr const char *noType = "none";
+
+/// The outer optional is empty where `name` is neither a type nor "none".
+std::optional<std::optional<ElementType>> parseQuantizeFrom(std::string_view name) {
+  if (name == noType)
+    return std::optional<ElementType>();
+  if (std::optional<ElementType> type = parseElementType(name))
+    return type;
+  return std::nullopt;
+}
+
 } // namespace
 
 std::string canonicalText(const Spec &spec) {
   return fmt::format(
-      "dispatch={};experts={};n={};k={};maxRows={};x={};w={};out={};xScales={};wScales={};"
-      "accumulate={};skipped={};expertMap={}",
-      dispatchName(spec.dispatch), spec.numExperts, spec.n, spec.k, spec.maxRows,
-      elementTypeName(spec.xType), elementTypeName(spec.wType), elementTypeName(spec.outType),
-      layoutText(spec.xScales), layoutText(spec.wScales), accumulateName(spec.accumulate),
-      skippedName(spec.skipped), spec.hasExpertMap ? "yes" : "no");
+      "computes={};dispatch={};experts={};n={};k={};maxRows={};x={};from={};w={};out={};xScales={};"
+      "wScales={};accumulate={};skipped={};expertMap={}",
+      computationName(spec.computation), dispatchName(spec.dispatch), spec.numExperts, spec.n,
+      spec.k, spec.maxRows, elementTypeName(spec.xType),
+      spec.quantizeFrom ? elementTypeName(*spec.quantizeFrom) : noType, elementTypeName(spec.wType),
+      elementTypeName(spec.outType), layoutText(spec.xScales), layoutText(spec.wScales),
+      accumulateName(spec.accumulate), skippedName(spec.skipped), spec.expertMapSize);
 }
 
 Result<Spec> parseSpec(std::string_view text) {
   constexpr const char *anElementType = "an element type such as f8E4M3FN";
   Reader reader(text);
   Spec spec;
-  reader.literal("dispatch=");
+  reader.literal("computes=");
+  spec.computation = reader.word(parseComputation, "gemm or quantize");
+  reader.literal(";dispatch=");
   spec.dispatch = reader.word(parseDispatch, "eager, batched, grouped or masked");
   reader.literal(";experts=");
   spec.numExperts = reader.integer();
@@ -221,6 +235,8 @@ Result<Spec> parseSpec(std::string_view text) {
   spec.maxRows = reader.integer();
   reader.literal(";x=");
   spec.xType = reader.word(parseElementType, anElementType);
+  reader.literal(";from=");
+  spec.quantizeFrom = reader.word(parseQuantizeFrom, "an element type such as bf16, or none");
   reader.literal(";w=");
   spec.wType = reader.word(parseElementType, anElementType);
   reader.literal(";out=");
@@ -234,7 +250,7 @@ Result<Spec> parseSpec(std::string_view text) {
   reader.literal(";skipped=");
   spec.skipped = reader.word(parseSkipped, "zeroed or untouched");
   reader.literal(";expertMap=");
-  spec.hasExpertMap = reader.yesOrNo();
+  spec.expertMapSize = reader.integer();
   if (std::optional<Error> error = reader.finish())
     return *error;
   return spec;

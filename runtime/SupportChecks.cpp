@@ -105,7 +105,7 @@ void checkLayout(const std::vector<LoweredLayout> &lowered, RuleSubject subject,
 } // namespace
 
 void supportedExpertMap(const Spec &spec, const Target &, Report &report) {
-  if (spec.hasExpertMap)
+  if (spec.expertMapSize != 0)
     report.add(RuleSubject::Gemm, "an expert map is not supported by this version",
                {"give local expert ids: any id outside [0, E) is nobody's"});
 }
@@ -201,6 +201,14 @@ void supportedAlignment(const Spec &spec, const Target &, Report &report) {
                            layout.alignBytes, ruleSubjectName(subject), rowBytes),
                {"store the scales packed, and leave align away"});
   }
+}
+
+void supportedQuantization(const Spec &spec, const Target &, Report &report) {
+  if (spec.quantizeFrom)
+    report.add(RuleSubject::X,
+               fmt::format("quantizing x from {} is not supported by this version",
+                           elementTypeName(*spec.quantizeFrom)),
+               {"give x in f8E4M3FN, with its scales"});
 }
 
 void supportedArchitecture(const Spec &, const Target &target, Report &report) {

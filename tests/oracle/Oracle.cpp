@@ -226,7 +226,7 @@ std::vector<int32_t> rowOwners(const HostProblem &problem) {
     assert(int64_t(problem.expertIds.size()) == rows);
     for (int64_t r = 0; r < rows; ++r) {
       int64_t id = problem.expertIds[r];
-      if (spec.hasExpertMap)
+      if (spec.expertMapSize != 0)
         id = id >= 0 && id < int64_t(problem.expertMap.size()) ? problem.expertMap[id] : -1;
       owners[r] = id >= 0 && id < spec.numExperts ? int32_t(id) : -1;
     }

@@ -17,7 +17,7 @@ struct HostProblem {
   int64_t rows = 0;               ///< S
   std::vector<int32_t> offsets;   ///< grouped: [E + 1], as the kernel sees them (not clamped)
   std::vector<int32_t> expertIds; ///< batched: [S]
-  std::vector<int32_t> expertMap; ///< batched with hasExpertMap: global → local
+  std::vector<int32_t> expertMap; ///< batched with a map: global → local
   std::vector<int32_t> counts;    ///< masked: [E]
   std::vector<uint8_t> x;         ///< codes, row r at r · xStride
   std::vector<uint8_t> w;         ///< codes [E, N, K], contiguous

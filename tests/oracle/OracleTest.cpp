@@ -183,7 +183,7 @@ TEST_CASE("batched and masked rows") {
   HostProblem problem = makeSmall(spec, {}, codes({1, 1, 1, 1}), codes({1, 2}), {1}, {1});
   problem.expertIds = {1, -1, 0, 2};
   CHECK(reference(problem).reference == std::vector<double>{2, 0, 1, 0});
-  problem.spec.hasExpertMap = true;
+  problem.spec.expertMapSize = 3;
   problem.expertMap = {-1, 0, 1}; // global 0 lives elsewhere
   CHECK(reference(problem).reference == std::vector<double>{1, 0, 0, 2});
   problem.expertIds = {3, 2, 1, -5};

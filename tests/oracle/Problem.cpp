@@ -103,12 +103,18 @@ void route(HostProblem &problem, const Routing &routing, uint64_t seed,
     while (int64_t(problem.expertIds.size()) < problem.rows)
       problem.expertIds.push_back(problem.expertIds.size() % 2 ? -1 : int32_t(numExperts));
     Random(seed ^ 0x1d).shuffle(problem.expertIds);
-    if (spec.hasExpertMap) { // the identity, reversed twice: ids change, owners do not
+    // Local expert e is the global one at the map's other end; global experts in front of the local
+    // ones live elsewhere.
+    if (int64_t globals = spec.expertMapSize; globals != 0) {
+      assert(globals >= numExperts && "fewer global than local experts");
+      problem.expertMap.assign(globals, -1);
       for (int64_t e = 0; e < numExperts; ++e)
-        problem.expertMap.push_back(int32_t(numExperts - 1 - e));
+        problem.expertMap[globals - 1 - e] = int32_t(e);
       for (int32_t &id : problem.expertIds)
-        if (id >= 0 && id < numExperts)
-          id = int32_t(numExperts - 1 - id);
+        if (id == numExperts)
+          id = globals > numExperts ? 0 : int32_t(globals);
+        else if (id >= 0)
+          id = int32_t(globals - 1 - id);
     }
   }
 }

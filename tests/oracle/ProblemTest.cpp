@@ -135,7 +135,7 @@ TEST_CASE("other dispatch forms get their own routing") {
   CHECK(std::count(owners.begin(), owners.end(), -1) == 3);
   CHECK(std::count(batched.expertIds.begin(), batched.expertIds.end(), -1) >= 1);
   CHECK(std::count(batched.expertIds.begin(), batched.expertIds.end(), 4) >= 1);
-  spec.hasExpertMap = true;
+  spec.expertMapSize = 8;
   HostProblem mapped = makeProblem(spec, 12, Routing::fromCounts({3, 0, 4, 2}), 1);
   CHECK(rowOwners(mapped) == owners);
   CHECK(mapped.expertIds != batched.expertIds);

@@ -80,7 +80,18 @@ std::vector<Spec> specs() {
   spec = all[0];
   spec.dispatch = Dispatch::Batched;
   all.push_back(spec);
-  spec.hasExpertMap = true;
+  spec.expertMapSize = 8;
+  all.push_back(spec);
+
+  spec.quantizeFrom = ElementType::BF16;
+  all.push_back(spec);
+  all.push_back(quantizeSpec(512, ElementType::F16, ElementType::F8E5M2, spec.xScales));
+  ScaleLayout perTensor{{whole, whole}};
+  all.push_back(quantizeSpec(512, ElementType::F32, ElementType::F8E4M3FN, perTensor));
+
+  spec = all[0];
+  spec.xScales = perTensor;
+  spec.quantizeFrom = ElementType::BF16;
   all.push_back(spec);
 
   spec = all[0];
@@ -142,7 +153,8 @@ TEST_CASE("A Spec comes back from its kernel, directly, through text and after t
     mlir::PassManager passes(&context.mlir);
     passes.addNestedPass<moe::KernelOp>(moe::createMoeExpandScales());
     REQUIRE(mlir::succeeded(passes.run(*parsed)));
-    CHECK(print(*parsed) != print(*module));
+    // What is plain has no scales to give arguments of their own.
+    CHECK((print(*parsed) == print(*module)) == (spec.computation == Computation::Quantize));
     Result<Spec> expanded = specFromKernel(*findKernel(*parsed));
     REQUIRE(expanded);
     CHECK(*expanded == spec);
@@ -172,7 +184,7 @@ TEST_CASE("Kernels that are no Spec say why") {
   CHECK(errorOf(types + R"(
     moe.kernel @none(%y: tensor<?x64xbf16>) -> tensor<?x64xbf16> {
       moe.return %y : tensor<?x64xbf16>
-    })") == "kernel @none holds no moe.gemm");
+    })") == "kernel @none holds no moe.gemm and no moe.quantize");
   CHECK(errorOf(types + R"(
     moe.kernel @two(%x: tensor<?x64xf8E4M3FN, #x>, %w: tensor<8x64xf8E4M3FN, #w>) -> tensor<?x8xbf16> {
       %y = moe.gemm eager(%x, %w) : tensor<?x64xf8E4M3FN, #x>, tensor<8x64xf8E4M3FN, #w> -> tensor<?x8xbf16>

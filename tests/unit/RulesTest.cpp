@@ -163,13 +163,31 @@ const std::vector<Case> &cases() {
        "masked has Mmax = 0, expected 1 to 1048576 rows for each expert", X},
       {"MJ019", with(base(), [](S s) { s.maxRows = 4; }), base(),
        "grouped has Mmax = 4, expected none", X},
-      {"MJ020", with(base(), [](S s) { s.hasExpertMap = true; }),
+      {"MJ020", with(base(), [](S s) { s.expertMapSize = 8; }),
        with(base(),
             [](S s) {
-              s.hasExpertMap = true;
+              s.expertMapSize = 8;
               s.dispatch = Dispatch::Batched;
             }),
        "grouped has an expert map, expected one only with batched", Gemm},
+      {"MJ020",
+       with(base(),
+            [](S s) {
+              s.dispatch = Dispatch::Batched;
+              s.expertMapSize = -1;
+            }),
+       with(base(),
+            [](S s) {
+              s.dispatch = Dispatch::Batched;
+              s.expertMapSize = 64;
+            }),
+       "the expert map has no static length", Gemm},
+      {"MJ025", with(base(), [](S s) { s.quantizeFrom = ElementType::F8E5M2; }),
+       with(base(), [](S s) { s.quantizeFrom = ElementType::BF16; }),
+       "x is quantized from f8E5M2, expected bf16, f16 or f32", X},
+      {"MJ025", quantizeSpec(256, ElementType::BF16, ElementType::F8E4M3FN, {{expert, whole}}),
+       quantizeSpec(256, ElementType::BF16, ElementType::F8E4M3FN, {{whole, whole}}),
+       "x is quantized by granule = [expert, *], but a quantization of its own has no experts", X},
       {"MJ021", base(), base(),
        "unknown architecture 'sm_90', expected one of sm_80, sm_89, sm_90a, sm_100a, sm_120a", Gemm,
        "sm_90"},
@@ -224,10 +242,12 @@ const std::vector<Case> &cases() {
        with(base(),
             [](S s) {
               s.dispatch = Dispatch::Batched;
-              s.hasExpertMap = true;
+              s.expertMapSize = 8;
             }),
        with(base(), [](S s) { s.dispatch = Dispatch::Batched; }),
        "an expert map is not supported by this version", Gemm},
+      {"MJ112", with(base(), [](S s) { s.quantizeFrom = ElementType::BF16; }), base(),
+       "quantizing x from bf16 is not supported by this version", X},
       {"MJ111",
        with(base(),
             [](S s) {

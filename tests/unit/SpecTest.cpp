@@ -26,16 +26,19 @@ Spec deepseek() {
 }
 
 constexpr const char *deepseekText =
-    "dispatch=grouped;experts=256;n=4096;k=7168;maxRows=0;x=f8E4M3FN;w=f8E4M3FN;out=bf16;"
+    "computes=gemm;dispatch=grouped;experts=256;n=4096;k=7168;maxRows=0;x=f8E4M3FN;from=none;"
+    "w=f8E4M3FN;out=bf16;"
     "xScales={granule=[1,128],type=f32,source=dynamic,order=mn_major,align=16,packing=1,parts=1,"
     "interleaved=no,phase=[]};"
     "wScales={granule=[1,128,128],type=f32,source=static,order=row_major,align=0,packing=1,parts=1,"
     "interleaved=no,phase=[]};"
-    "accumulate=exact;skipped=zeroed;expertMap=no";
+    "accumulate=exact;skipped=zeroed;expertMap=0";
 
 /// A Spec in which no field has its default.
 Spec unusual() {
   Spec spec;
+  spec.computation = Computation::Quantize;
+  spec.quantizeFrom = ElementType::BF16;
   spec.dispatch = Dispatch::Masked;
   spec.numExperts = 7;
   spec.n = 704;
@@ -64,7 +67,7 @@ Spec unusual() {
                   {0, 63, 0}};
   spec.accumulate = Accumulate::Fast;
   spec.skipped = Skipped::Untouched;
-  spec.hasExpertMap = true;
+  spec.expertMapSize = 8;
   return spec;
 }
 
@@ -103,6 +106,8 @@ TEST_CASE("Every field is in the text: changing one changes it") {
     edit(spec);
     changed.emplace_back(field, spec);
   };
+  change("computation", [](Spec &s) { s.computation = Computation::Quantize; });
+  change("quantizeFrom", [](Spec &s) { s.quantizeFrom = ElementType::F16; });
   change("dispatch", [](Spec &s) { s.dispatch = Dispatch::Batched; });
   change("numExperts", [](Spec &s) { s.numExperts = 255; });
   change("n", [](Spec &s) { s.n = 4104; });
@@ -113,7 +118,7 @@ TEST_CASE("Every field is in the text: changing one changes it") {
   change("outType", [](Spec &s) { s.outType = ElementType::F32; });
   change("accumulate", [](Spec &s) { s.accumulate = Accumulate::Fast; });
   change("skipped", [](Spec &s) { s.skipped = Skipped::Untouched; });
-  change("hasExpertMap", [](Spec &s) { s.hasExpertMap = true; });
+  change("expertMapSize", [](Spec &s) { s.expertMapSize = 8; });
   for (ScaleLayout Spec::*side : {&Spec::xScales, &Spec::wScales}) {
     change("granule kind", [&](Spec &s) { (s.*side).granule[1] = Granule::whole(); });
     change("granule extent", [&](Spec &s) { (s.*side).granule[1] = Granule::of(64); });
@@ -167,7 +172,8 @@ TEST_CASE("The parser is strict, and says where and what") {
                                                         {"[1,128]", "[1, 128]"},
                                                         {"[1,128]", "[]1"},
                                                         {"phase=[]", "phase=[0,0]"},
-                                                        {"expertMap=no", "expertMap=No"},
+                                                        {"expertMap=0", "expertMap=no"},
+                                                        {"from=none", "from=None"},
                                                         {"n=4096;", "n=4096;n=4096;"}}) {
     CAPTURE(to);
     CHECK(errorOf(replaced(text, from, to)) != "parsed");

@@ -43,6 +43,11 @@ void KernelOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setN
     if (isa_and_nonnull<BlockArgument>(value) && !text.empty() && taken.insert(text).second)
       setName(value, text);
   };
+  for (QuantizeOp quantize : region.front().getOps<QuantizeOp>()) {
+    name(quantize.getInput(), "x");
+    if (Value scales = quantize.getScales())
+      name(scales, "xScales");
+  }
   for (GemmOp gemm : region.front().getOps<GemmOp>()) {
     auto nameOperand = [&](Value value, StringRef role) {
       name(value, role);
@@ -51,7 +56,8 @@ void KernelOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setN
         name(scaled.getScales(), role + "Scales");
       }
     };
-    nameOperand(gemm.getX(), "x");
+    if (!gemm.getX().getDefiningOp<QuantizeOp>())
+      nameOperand(gemm.getX(), "x");
     name(gemm.getRouting(), gemm.getRoutingName());
     nameOperand(gemm.getW(), "w");
     name(gemm.getExpertMap(), "expertMap");

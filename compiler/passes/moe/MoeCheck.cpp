@@ -1,4 +1,4 @@
-// moe-check: the rule table asked of each moe.gemm, its answers as diagnostics.
+// moe-check: the rule table asked of each moe.gemm and moe.quantize, its answers as diagnostics.
 #include "compiler/SpecFromModule.h"
 #include "compiler/passes/moe/MoePasses.h"
 #include "runtime/Rules.h"
@@ -12,26 +12,14 @@ namespace moejit::moe {
 
 namespace {
 
-/// The operand a violation is about, or null where it is the op or its result.
-Value subjectOf(GemmOp gemm, RuleSubject subject) {
-  switch (subject) {
-  case RuleSubject::X:
-    return gemm.getX();
-  case RuleSubject::W:
-    return gemm.getW();
-  case RuleSubject::Y:
-  case RuleSubject::Gemm:
-    break;
-  }
-  return {};
-}
-
-void report(GemmOp gemm, const Violation &violation) {
-  // Not gemm.emitOpError: that would print the whole op in front of the notes.
-  InFlightDiagnostic diagnostic = emitError(gemm.getLoc())
-                                  << "'" << gemm.getOperationName() << "' op " << violation.text();
-  if (Value value = subjectOf(gemm, violation.subject))
-    diagnostic.attachNote(value.getLoc())
+/// Reports `violation` at `op`; `subject` is the operand it is about, or null where it is the op or
+/// its result.
+void report(Operation *op, Value subject, const Violation &violation) {
+  // Not op->emitOpError: that would print the whole op in front of the notes.
+  InFlightDiagnostic diagnostic = emitError(op->getLoc())
+                                  << "'" << op->getName() << "' op " << violation.text();
+  if (subject)
+    diagnostic.attachNote(subject.getLoc())
         << ruleSubjectName(violation.subject) << " is declared here";
   for (const std::string &note : violation.notes)
     diagnostic.attachNote() << note;
@@ -46,6 +34,14 @@ std::optional<Violation> checkJoined(Value operand, int64_t numExperts, RuleSubj
                          shapeOf(cast<RankedTensorType>(scaled.getScales().getType())), subject);
 }
 
+LogicalResult checkQuantize(QuantizeOp quantize, const Target &target) {
+  std::vector<Violation> violations = checkSpec(specFromQuantize(quantize), target);
+  for (const Violation &violation : violations)
+    report(quantize, violation.subject == RuleSubject::X ? quantize.getInput() : Value(),
+           violation);
+  return success(violations.empty());
+}
+
 class MoeCheck : public impl::MoeCheckBase<MoeCheck> {
   using MoeCheckBase::MoeCheckBase;
 
@@ -57,6 +53,11 @@ class MoeCheck : public impl::MoeCheckBase<MoeCheck> {
       target.arch = arch.getValue(); // checkSpec names it
     bool isLegal = true;
     getOperation()->walk([&](GemmOp gemm) { isLegal &= succeeded(checkGemm(gemm, target)); });
+    getOperation()->walk([&](QuantizeOp quantize) {
+      // One that feeds a GEMM is part of that GEMM's Spec.
+      if (llvm::none_of(quantize->getUsers(), [](Operation *user) { return isa<GemmOp>(user); }))
+        isLegal &= succeeded(checkQuantize(quantize, target));
+    });
     if (!isLegal)
       signalPassFailure();
     markAllAnalysesPreserved();
@@ -72,8 +73,12 @@ LogicalResult checkGemm(GemmOp gemm, const Target &target) {
                                   std::pair<Value, RuleSubject>(gemm.getW(), RuleSubject::W)})
     if (std::optional<Violation> violation = checkJoined(operand, spec.numExperts, subject))
       violations.push_back(*violation);
-  for (const Violation &violation : violations)
-    report(gemm, violation);
+  for (const Violation &violation : violations) {
+    Value subject = violation.subject == RuleSubject::X   ? gemm.getX()
+                    : violation.subject == RuleSubject::W ? gemm.getW()
+                                                          : Value();
+    report(gemm, subject, violation);
+  }
   return success(violations.empty());
 }
 

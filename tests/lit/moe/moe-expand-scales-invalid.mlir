@@ -2,7 +2,7 @@
 // RUN: moejit-opt %s --moe-expand-scales -split-input-file -verify-diagnostics
 
 #x = #moe.scales<granule = [1, 128], source = dynamic>
-// expected-error@+1 {{'moe.kernel' op returns a scaled tensor, expected plain ones: results cannot be expanded}}
+// expected-error@+1 {{'moe.kernel' op returns a scaled tensor, expected plain ones or the result of a moe.quantize}}
 moe.kernel @result(%x: tensor<?x512xf8E4M3FN, #x>) -> tensor<?x512xf8E4M3FN, #x> {
   moe.return %x : tensor<?x512xf8E4M3FN, #x>
 }
