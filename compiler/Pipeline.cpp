@@ -37,6 +37,8 @@ const OptionalPass schedule[] = {
      [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
        return plan.skipEmptyRows ? tile::createTileUnswitchRows() : nullptr;
      }},
+    {"tile-gather-live-rows",
+     [](const KernelPlan &) -> std::unique_ptr<Pass> { return tile::createTileGatherLiveRows(); }},
     {"tile-prefetch-tile",
      [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
        return plan.prefetchTile ? tile::createTilePrefetchTile() : nullptr;
@@ -79,6 +81,26 @@ const OptionalPass schedule[] = {
      [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
        return plan.scheduler == SchedulerKind::Queue ? tile::createTileUseQueue() : nullptr;
      }},
+    {"tile-deepen-quantize",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       tile::TileDeepenQuantizeOptions options;
+       options.vectors = plan.vectors;
+       return tile::createTileDeepenQuantize(options);
+     }},
+    {"tile-share-granules",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       tile::TileShareGranulesOptions options;
+       options.warps = plan.granuleWarps;
+       return tile::createTileShareGranules(options);
+     }},
+    {"tile-check-routing",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       return plan.checked ? tile::createTileCheckRouting() : nullptr;
+     }},
+    {"tile-check-scales",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       return plan.checked ? tile::createTileCheckScales() : nullptr;
+     }},
 };
 
 } // namespace
@@ -96,6 +118,11 @@ const std::vector<std::string> &optionalPasses() {
 void buildTilePipeline(OpPassManager &manager, const KernelPlan &plan) {
   manager.addPass(moe::createMoeCheck());
   manager.addNestedPass<moe::KernelOp>(moe::createMoeExpandScales());
+  tile::MoeLowerQuantizeOptions quantize;
+  quantize.tileM = plan.tileM;
+  quantize.tileN = plan.tileN;
+  quantize.warpgroups = plan.warpgroups;
+  manager.addPass(tile::createMoeLowerQuantize(quantize));
   tile::MoeLowerToTileOptions options;
   options.tileM = plan.tileM;
   options.tileN = plan.tileN;
@@ -120,6 +147,8 @@ void buildSchedulePipeline(OpPassManager &manager, const KernelPlan &plan,
 void buildLoweringPipeline(OpPassManager &manager) {
   OpPassManager &kernels = manager.nest<tile::KernelOp>();
   kernels.addPass(tile::createTileAllocateShared());
+  kernels.addPass(tile::createTileLowerChecks());
+  kernels.addPass(tile::createTileLowerQuantize());
   kernels.addPass(tile::createTileLowerStores());
   kernels.addPass(tile::createTileLowerDots());
   kernels.addPass(tile::createTileLowerScales());
@@ -127,6 +156,7 @@ void buildLoweringPipeline(OpPassManager &manager) {
   kernels.addPass(tile::createTileLowerCopies());
   kernels.addPass(tile::createTileLowerRing());
   kernels.addPass(tile::createTileLowerScheduler());
+  kernels.addPass(tile::createTileLowerGrid());
   kernels.addPass(tile::createTileLowerRoles());
   manager.addPass(tile::createTileLowerKernel());
   manager.addPass(createCanonicalizerPass());

@@ -60,6 +60,21 @@ def Ptx_ShflIdxOp : Ptx_Instr<"shfl_idx", [Ptx_Convergent]> {
   let constraints = [{: "=r"(result) : "r"(value), "r"(lane)}];
 }
 
+def Ptx_ShflBflyOp : Ptx_Instr<"shfl_bfly", [Ptx_Convergent]> {
+  let summary = "Read `value` of the lane whose number differs in the bits of `mask`";
+  let description = [{
+    PTX `shfl.sync.bfly.b32` with the full mask: lane l reads lane l ^ mask. Every lane of the warp
+    takes part.
+  }];
+  let arguments = (ins I32:$value, I32:$mask);
+  let results = (outs I32:$shuffled);
+  let assemblyFormat = "$value `,` $mask attr-dict";
+  let result = "int";
+  let parameters = "int value, int mask";
+  let assembly = "shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;";
+  let constraints = [{: "=r"(result) : "r"(value), "r"(mask)}];
+}
+
 def Ptx_ElectOneOp : Ptx_Instr<"elect_one", [Ptx_Convergent]> {
   let summary = "Choose one lane of the warp";
   let description =
@@ -265,6 +280,22 @@ def Ptx_FenceProxyAsyncOp : Ptx_Instr<"fence_proxy_async", [Ptx_Synchronizes]> {
   let constraints = [{::: "memory"}];
 }
 
+def Ptx_FenceProxyAsyncGlobalOp : Ptx_Instr<"fence_proxy_async_global", [Ptx_Synchronizes]> {
+  let summary = "Order this thread's accesses of global memory with those of TMA";
+  let description = [{ PTX `fence.proxy.async.global`. }];
+  let assemblyFormat = "attr-dict";
+  let assembly = "fence.proxy.async.global;";
+  let constraints = [{::: "memory"}];
+}
+
+def Ptx_FenceAcqRelGpuOp : Ptx_Instr<"fence_acq_rel_gpu", [Ptx_Synchronizes]> {
+  let summary = "Order this thread's accesses, and those it has seen, for all blocks of the device";
+  let description = [{ PTX `fence.acq_rel.gpu`. }];
+  let assemblyFormat = "attr-dict";
+  let assembly = "fence.acq_rel.gpu;";
+  let constraints = [{::: "memory"}];
+}
+
 //===- wgmma (PTX ISA, Asynchronous Warpgroup Level Matrix Instructions) ----------------------===//
 
 def Ptx_WgmmaFenceOp : Ptx_Instr<"wgmma_fence", [Ptx_OrdersWgmma]> {
@@ -351,6 +382,9 @@ class Ptx_BinaryF32<string opMnemonic, string instruction> : Ptx_PureInstr<opMne
   let constraints = [{: "=f"(result) : "f"(a), "f"(b)}];
 }
 def Ptx_MulF32Op : Ptx_BinaryF32<"mul_f32", "mul.rn.f32"> { let summary = "Multiply"; }
+def Ptx_DivF32Op : Ptx_BinaryF32<"div_f32", "div.rn.f32"> {
+  let summary = "Divide, with IEEE rounding and subnormals";
+}
 def Ptx_AddF32Op : Ptx_BinaryF32<"add_f32", "add.rn.f32"> { let summary = "Add"; }
 
 class Ptx_PackF32<string opMnemonic, string instruction> : Ptx_PureInstr<opMnemonic> {
@@ -368,6 +402,41 @@ def Ptx_CvtBf16x2F32Op : Ptx_PackF32<"cvt_bf16x2_f32", "cvt.rn.bf16x2.f32"> {
 }
 def Ptx_CvtF16x2F32Op : Ptx_PackF32<"cvt_f16x2_f32", "cvt.rn.f16x2.f32"> {
   let summary = "Round two floats to f16 and pack them; overflow gives infinity";
+}
+
+class Ptx_PackFp8<string opMnemonic, string type> : Ptx_PureInstr<opMnemonic> {
+  let description = "PTX `cvt.rn.satfinite."#type#".f32`, which takes the upper byte first. Overflow "
+                    "and infinities give the largest finite value, NaN gives NaN.";
+  let arguments = (ins F32:$low, F32:$high);
+  let results = (outs I32:$packed);
+  let assemblyFormat = "$low `,` $high attr-dict";
+  let result = "int";
+  let parameters = "float low, float high";
+  let assembly = [{{
+.reg .b16 packed;
+cvt.rn.satfinite.}]#type#[{.f32 packed, %1, %2;
+cvt.u32.u16 %0, packed;
+}
+  }];
+  let constraints = [{: "=r"(result) : "f"(high), "f"(low)}];
+}
+def Ptx_CvtE4m3x2F32Op : Ptx_PackFp8<"cvt_e4m3x2_f32", "e4m3x2"> {
+  let summary = "Round two floats to e4m3 and pack them in the low 16 bits";
+}
+def Ptx_CvtE5m2x2F32Op : Ptx_PackFp8<"cvt_e5m2x2_f32", "e5m2x2"> {
+  let summary = "Round two floats to e5m2 and pack them in the low 16 bits";
+}
+
+def Ptx_CvtF32F16Op : Ptx_PureInstr<"cvt_f32_f16"> {
+  let summary = "Widen the f16 in the low 16 bits of a word";
+  let description = [{ PTX `cvt.f32.f16`, which is exact. }];
+  let arguments = (ins I32:$bits);
+  let results = (outs F32:$value);
+  let assemblyFormat = "$bits attr-dict";
+  let result = "float";
+  let parameters = "int bits";
+  let assembly = "cvt.f32.f16 %0, %1;";
+  let constraints = [{: "=f"(result) : "h"((short)bits)}];
 }
 
 def Ptx_BitsF32Op : Ptx_PureInstr<"bits_f32"> {

@@ -71,6 +71,10 @@ class Ptx_LoadShared<string opMnemonic, string suffix, TypeConstraint type, stri
 def Ptx_LdSharedF32Op : Ptx_LoadShared<"ld_shared_f32", "f32", F32, "float", "f">;
 def Ptx_LdSharedI32Op : Ptx_LoadShared<"ld_shared_i32", "b32", I32, "int", "r">;
 
+def Ptx_LdSharedU8Op : Ptx_LoadShared<"ld_shared_u8", "u8", I32, "int", "r"> {
+  let summary = "Load a byte from shared memory";
+}
+
 class Ptx_StoreShared<string opMnemonic, string suffix, TypeConstraint type, string cType,
                       string constraint> : Ptx_Instr<opMnemonic> {
   let summary = "Store a word to shared memory";
@@ -163,12 +167,57 @@ def Ptx_LdGlobalF32Op : Ptx_LoadGlobal<"ld_global_f32", F32> {
   let assembly = "ld.global.nc.f32 %0, [%1];";
   let constraints = [{: "=f"(result) : "l"((const char *)pointer + offset)}];
 }
+def Ptx_LdGlobalFreshF32Op : Ptx_LoadGlobal<"ld_global_fresh_f32", F32> {
+  let summary = "Load a float that the kernel itself may have written";
+  let description = [{ PTX `ld.global.f32` at `offset` bytes. }];
+  let result = "float";
+  let assembly = "ld.global.f32 %0, [%1];";
+  let constraints = [{: "=f"(result) : "l"((const char *)pointer + offset) : "memory"}];
+}
+def Ptx_LdGlobalFreshU8Op : Ptx_LoadGlobal<"ld_global_fresh_u8", I32> {
+  let summary = "Load a byte that the kernel itself may have written";
+  let description = [{ PTX `ld.global.u8` at `offset` bytes. }];
+  let result = "int";
+  let assembly = "ld.global.u8 %0, [%1];";
+  let constraints = [{: "=r"(result) : "l"((const char *)pointer + offset) : "memory"}];
+}
 def Ptx_LdGlobalI32Op : Ptx_LoadGlobal<"ld_global_i32", I32> {
   let summary = "Load a 32-bit word";
   let description = [{ PTX `ld.global.b32` at `offset` bytes. }];
   let result = "int";
   let assembly = "ld.global.b32 %0, [%1];";
   let constraints = [{: "=r"(result) : "l"((const char *)pointer + offset) : "memory"}];
+}
+
+def Ptx_LdGlobalU8Op : Ptx_LoadGlobal<"ld_global_u8", I32> {
+  let summary = "Load a byte that no one writes while the kernel runs";
+  let description = [{ PTX `ld.global.nc.u8` at `offset` bytes. }];
+  let result = "int";
+  let hasEffect = 0;
+  let assembly = "ld.global.nc.u8 %0, [%1];";
+  let constraints = [{: "=r"(result) : "l"((const char *)pointer + offset)}];
+}
+def Ptx_LdGlobalV4Op : Ptx_VectorInstr<"ld_global_v4"> {
+  let summary = "Load 16 bytes of global memory into four registers";
+  let description = [{
+    PTX `ld.global.v4.b32` at `offset` bytes; the address is a multiple of 16.
+
+    ```mlir
+    ptx.ld_global_v4 %pointer, %offset, %words : !ptx.regs<4xi32>
+    ```
+  }];
+  let arguments = (ins Ptx_GlobalRead:$pointer, I64:$offset, Ptx_RegsWrite:$regs,
+      Variadic<I32>:$indices, DenseI64ArrayAttr:$static_indices);
+  let assemblyFormat = [{
+    $pointer `,` $offset `,` $regs `` custom<Indices>($indices, $static_indices)
+    attr-dict `:` qualified(type($regs))
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$pointer, "::mlir::Value":$offset,
+      "::mlir::Value":$regs, CArg<"::llvm::ArrayRef<::mlir::OpFoldResult>", "{}">:$fragment)>];
+  let parameters = "const void *pointer, long long offset, int (&v)[4]";
+  let assembly = "ld.global.v4.b32 {%0, %1, %2, %3}, [%4];";
+  let constraints = [{: "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+: "l"((const char *)pointer + offset) : "memory"}];
 }
 
 class Ptx_StoreGlobal<string opMnemonic, string suffix, TypeConstraint type, string cType,
@@ -182,6 +231,9 @@ class Ptx_StoreGlobal<string opMnemonic, string suffix, TypeConstraint type, str
 }
 def Ptx_StGlobalF32Op : Ptx_StoreGlobal<"st_global_f32", "f32", F32, "float", [{"f"(value)}]> {
   let summary = "Store a float";
+}
+def Ptx_StGlobalB8Op : Ptx_StoreGlobal<"st_global_b8", "b8", I32, "int", [{"r"(value)}]> {
+  let summary = "Store the low 8 bits of a word";
 }
 def Ptx_StGlobalB16Op : Ptx_StoreGlobal<"st_global_b16", "b16", I32, "int", [{"h"((short)value)}]> {
   let summary = "Store the low 16 bits of a word";
@@ -237,6 +289,52 @@ def Ptx_AtomAddGlobalI32Op : Ptx_Instr<"atom_add_global_i32"> {
   let parameters = "void *pointer, long long offset, int value";
   let assembly = "atom.relaxed.gpu.global.add.s32 %0, [%1], %2;";
   let constraints = [{: "=r"(result) : "l"((char *)pointer + offset), "r"(value) : "memory"}];
+}
+
+def Ptx_RedMaxGlobalI32Op : Ptx_Instr<"red_max_global_i32"> {
+  let summary = "Raise a word of global memory to `value` where it is less";
+  let description = [{
+    PTX `red.relaxed.gpu.global.max.s32` at `offset` bytes. The bits of non-negative floats are in
+    the order of the floats.
+  }];
+  let arguments = (ins Arg<Ptx_Ptr, "", [Ptx_ReadGlobal, Ptx_WriteGlobal]>:$pointer, I64:$offset,
+      I32:$value);
+  let assemblyFormat = "$pointer `,` $offset `,` $value attr-dict";
+  let parameters = "void *pointer, long long offset, int value";
+  let assembly = "red.relaxed.gpu.global.max.s32 [%0], %1;";
+  let constraints = [{:: "l"((char *)pointer + offset), "r"(value) : "memory"}];
+}
+def Ptx_WaitGlobalI32Op : Ptx_Instr<"wait_global_i32", [Ptx_Synchronizes]> {
+  let summary = "Wait until a word of global memory is at least `value`";
+  let description = [{
+    PTX `ld.acquire.gpu.global.b32` at `offset` bytes, in a loop: what other blocks wrote before they
+    released the word is visible afterwards.
+
+    ```mlir
+    ptx.wait_global_i32 %counters, %offset, %blocks
+    ```
+  }];
+  let arguments = (ins Ptx_Ptr:$pointer, I64:$offset, I32:$value);
+  let assemblyFormat = "$pointer `,` $offset `,` $value attr-dict";
+  let parameters = "const void *pointer, long long offset, int value";
+  let body = [{int seen;
+do {
+  asm volatile("ld.acquire.gpu.global.b32 %0, [%1];"
+               : "=r"(seen) : "l"((const char *)pointer + offset) : "memory");
+} while (seen < value);}];
+}
+def Ptx_RedMaxGlobalI64Op : Ptx_Instr<"red_max_global_i64"> {
+  let summary = "Raise a 64-bit word of global memory to `value` where it is less";
+  let description = [{
+    PTX `red.relaxed.gpu.global.max.s64` at `offset` bytes: what is left does not depend on the
+    order in which threads come.
+  }];
+  let arguments = (ins Arg<Ptx_Ptr, "", [Ptx_ReadGlobal, Ptx_WriteGlobal]>:$pointer, I64:$offset,
+      I64:$value);
+  let assemblyFormat = "$pointer `,` $offset `,` $value attr-dict";
+  let parameters = "void *pointer, long long offset, long long value";
+  let assembly = "red.relaxed.gpu.global.max.s64 [%0], %1;";
+  let constraints = [{:: "l"((char *)pointer + offset), "l"(value) : "memory"}];
 }
 
 #endif // MOEJIT_PTX_MEMORY_TD

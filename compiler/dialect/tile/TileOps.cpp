@@ -64,8 +64,9 @@ LogicalResult KernelOp::verify() {
   if (getOperandNames().size() != getBody().getNumArguments())
     return emitOpError("names ") << getOperandNames().size() << " operands, its body has "
                                  << getBody().getNumArguments() << " arguments";
-  if (getWarpgroups() < 1 || getWarpgroups() > 7)
-    return emitOpError("takes 1 to 7 warpgroups, got ") << getWarpgroups();
+  if (getWarpgroups() < 1 || getThreads() > 1024)
+    return emitOpError("takes 1 to 8 warpgroups, a producer's among them, got ")
+           << getThreads() / 128;
   return success();
 }
 
@@ -95,6 +96,11 @@ LogicalResult SchedulerOp::verify() {
                               << getCounts().getType();
   if ((getOffsets() ? 1 : 0) + (getCounts() ? 1 : 0) + (getIds() ? 1 : 0) > 1)
     return emitOpError("takes one of offsets, counts and ids");
+  if (getMap() && !getIds())
+    return emitOpError("maps expert ids, but is given none");
+  if (getMap() && (getMap().getType().getRank() != 1 ||
+                   ShapedType::isDynamic(getMap().getType().getShape()[0])))
+    return emitOpError("maps by a vector of known length, got ") << getMap().getType();
   if (!getOffsets() && !getCounts() && !getIds() && getExperts() != 1)
     return emitOpError("without offsets, counts or ids has one expert, got ") << getExperts();
   return success();
@@ -137,6 +143,49 @@ LogicalResult ForTilesOp::verify() {
   return success();
 }
 
+//===-- Grid
+//---------------------------------------------------------------------------------------------------===//
+
+ParseResult GridForOp::parse(OpAsmParser &parser, OperationState &state) {
+  OpAsmParser::UnresolvedOperand counters, extent;
+  OpAsmParser::Argument index;
+  Builder &builder = parser.getBuilder();
+  IntegerAttr at;
+  ViewType type;
+  if (parser.parseOperand(counters) || parser.parseKeyword("at") ||
+      parser.parseAttribute(at, builder.getI64Type()) || parser.parseKeyword("extent") ||
+      parser.parseOperand(extent) || parser.parseArrow() || parser.parseArgument(index) ||
+      parser.parseColonType(type))
+    return failure();
+  index.type = builder.getI32Type();
+  state.addAttribute(getAtAttrName(state.name), at);
+  return failure(parser.parseOptionalAttrDictWithKeyword(state.attributes) ||
+                 parser.parseRegion(*state.addRegion(), {index}) ||
+                 parser.resolveOperand(counters, type, state.operands) ||
+                 parser.resolveOperand(extent, index.type, state.operands));
+}
+
+void GridForOp::print(OpAsmPrinter &printer) {
+  printer << " " << getCounters() << " at " << getAt() << " extent " << getExtent() << " -> "
+          << getIndex() << " : " << getCounters().getType();
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {getAtAttrName()});
+  printer << " ";
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+LogicalResult GridForOp::verify() {
+  if (getBody().getNumArguments() != 1 || !getBody().getArgument(0).getType().isInteger(32))
+    return emitOpError("body takes an index");
+  ViewType view = getCounters().getType();
+  if (!view.getElementType().isInteger(32) || view.getRank() != 1 ||
+      getAt() + 2 > static_cast<uint64_t>(view.getShape()[0]))
+    return emitOpError("counts in two i32 from entry ") << getAt() << " on, got counters " << view;
+  for (Operation *op = (*this)->getPrevNode(); op; op = op->getPrevNode())
+    if (isa<RoleOp, ForTilesOp>(op))
+      return emitOpError("comes before the tiles, while all warps are alike");
+  return success();
+}
+
 //===-- Memory
 //-------------------------------------------------------------------------------------------------===//
 
@@ -151,6 +200,18 @@ LogicalResult LoadOp::verify() {
   if (block.getElementType() != view.getElementType())
     return emitOpError("loads ") << block.getElementType() << " from a view of "
                                  << view.getElementType();
+  if (getItems() && llvm::count_if(block.getShape(), [](int64_t e) { return e > 1; }) != 1)
+    return emitOpError("of items has one dimension of more than one entry, got ") << block;
+  return success();
+}
+
+LogicalResult UnpackOp::verify() {
+  BlockType words = getWords().getType(), result = getResult().getType();
+  if (!words.getElementType().isInteger(32) || !isa<Float8E8M0FNUType>(result.getElementType()) ||
+      words.getShape() != result.getShape())
+    return emitOpError("takes bytes from a block of i32 to a block of f8E8M0FNU of the same shape, "
+                       "got ")
+           << words << " and " << result;
   return success();
 }
 
@@ -161,7 +222,7 @@ LogicalResult RingOp::verify() {
     auto block = dyn_cast<BlockType>(cast<TypeAttr>(field).getValue());
     if (!block || !fieldLayout(block))
       return emitOpError("cannot hold a field ")
-             << field << "; it takes f8 rows of 128 elements, or a few f32 scales";
+             << field << "; it takes f8 rows of 128 elements, or a few scales";
   }
   if (getFieldOffsets() && getFieldOffsets()->size() != getFields().size())
     return emitOpError("has ") << getFields().size() << " fields but " << getFieldOffsets()->size()
@@ -184,6 +245,8 @@ LogicalResult CopyOp::verify() {
   if (static_cast<int64_t>(getCoordinates().size()) != getView().getType().getRank())
     return emitOpError("wants ") << getView().getType().getRank() << " coordinates, got "
                                  << getCoordinates().size();
+  if (getFirst() && !getRowsBy())
+    return emitOpError("copies its first rows only, but they are not found by a scheduler");
   return success();
 }
 
@@ -285,5 +348,75 @@ LogicalResult StoreOp::verify() {
     return emitOpError("writes a matrix of bf16, f16 or f32, got ") << view;
   if (getStaged() && element.isF32())
     return emitOpError("stages 16-bit results only; store f32 directly");
+  return success();
+}
+
+//===-- Quantization
+//-------------------------------------------------------------------------------------------===//
+
+namespace {
+
+bool isWideMatrix(ViewType view) {
+  Type element = view.getElementType();
+  return view.getRank() == 2 && (element.isBF16() || element.isF16() || element.isF32()) &&
+         view.getShape()[1] % 8 == 0;
+}
+
+/// `word` holds i32, and entry `at` is one of them.
+LogicalResult verifyWord(Operation *op, ViewType word, int64_t at) {
+  if (word.getRank() == 1 && word.getElementType().isInteger(32) && at >= 0 &&
+      at < word.getShape()[0])
+    return success();
+  return op->emitOpError("takes entry ")
+         << at << " of " << word << ", expected one of a vector of i32";
+}
+
+LogicalResult verifyBox(Operation *op, ViewType from, int64_t columns, int64_t vectors) {
+  if (!isWideMatrix(from))
+    return op->emitOpError("reads a matrix of bf16, f16 or f32 with a multiple of 8 columns, got ")
+           << from;
+  if (columns < 1 || columns % 8 != 0)
+    return op->emitOpError("takes a multiple of 8 columns, got ") << columns;
+  if (vectors < 1 || vectors > 8)
+    return op->emitOpError("has 1 to 8 vectors under way, got ") << vectors;
+  return success();
+}
+
+} // namespace
+
+LogicalResult AmaxOp::verify() {
+  if (failed(verifyBox(*this, getFrom().getType(), getColumns(), getVectors())))
+    return failure();
+  return verifyWord(*this, getWord().getType(), getAt());
+}
+
+LogicalResult QuantizeOp::verify() {
+  ViewType from = getFrom().getType(), into = getInto().getType(), scales = getScales().getType();
+  if (failed(verifyBox(*this, from, getColumns(), getVectors())))
+    return failure();
+  if (into.getRank() != 2 || into.getShape()[1] != from.getShape()[1] ||
+      !isa<Float8E4M3FNType, Float8E5M2Type>(into.getElementType()))
+    return emitOpError("writes f8E4M3FN or f8E5M2 of as many columns as it reads, got ") << into;
+  Type element = scales.getElementType();
+  if (scales.getRank() > 2 ||
+      !(element.isF32() || element.isInteger(32) || isa<Float8E8M0FNUType>(element)))
+    return emitOpError("has scales of f32, f8E8M0FNU, or four of them in an i32, got ") << scales;
+  if (getAmax() && getGranule())
+    return emitOpError("computes its scales from granules or from a word, not both");
+  if (getAmax() && failed(verifyWord(*this, getAmax().getType(), getAt())))
+    return failure();
+  int64_t warps = getWarps();
+  if (warps < 1 || warps > 32 || (warps & (warps - 1)) != 0)
+    return emitOpError("shares a granule among 1 to 32 warps, a power of two, got ") << warps;
+  if (!getGranule())
+    return success();
+  int64_t granule = *getGranule();
+  if (granule < 8 || granule % 8 != 0 || getColumns() % granule != 0)
+    return emitOpError("has granules of ")
+           << granule << " columns, expected a multiple of 8 that divides the " << getColumns()
+           << " of the box";
+  bool isVector = scales.getRank() == 1;
+  if (isVector && granule < from.getShape()[1])
+    return emitOpError("has several scales a row, expected a matrix of them, got ") << scales;
   return success();
 }

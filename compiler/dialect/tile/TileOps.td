@@ -89,8 +89,9 @@ def Tile_SchedulerOp : Tile_Op<"scheduler", [AttrSizedOperandSegments]> {
     With `offsets` rows are sorted by expert: expert e owns rows [o'[e], o'[e+1]), where o' is offsets clamped to
     [0, S] and made non-decreasing. With `counts` every expert has a buffer of S / experts rows and owns the first
     counts[e] of them, clamped to the buffer. With `ids` row s belongs to expert ids[s], or to nobody where that is no expert's
-    number; the block sorts the rows by expert, at most 4096 of them, and ops that name the scheduler after `rows_by`
-    find the sorted rows where they lie. Without any of these, one expert owns all rows. `zeroed`: rows no expert owns
+    number; with a `map` of G entries too, ids are global and row s belongs to expert map[ids[s]], or to nobody where
+    ids[s] is outside [0, G) or its entry is no expert's number. The block sorts the rows by expert, at most 4096 of them, and
+    ops that name the scheduler after `rows_by` find the sorted rows where they lie. Without any of these, one expert owns all rows. `zeroed`: rows no expert owns
     are tiles too, with `live` false. `raster` row tiles share one sweep over the columns, so that weights stay in L2.
     `static` order gives block b the tiles b, b + blocks, …. `queue` order gives it tile b, then what it draws from
     `counter`, an i32 in global memory that is zero when the kernel starts.
@@ -99,12 +100,13 @@ def Tile_SchedulerOp : Tile_Op<"scheduler", [AttrSizedOperandSegments]> {
     %q = tile.scheduler (%off) tile [128, 256] columns 4096 experts 32 order static raster 1 zeroed : !tile.view<33xi32>
     ```
   }];
-  let arguments = (ins Optional<Tile_View>:$offsets, Optional<Tile_View>:$counts, Optional<Tile_View>:$ids, Optional<Tile_View>:$counter, I64Attr:$tile_m, I64Attr:$tile_n, I64Attr:$columns,
+  let arguments = (ins Optional<Tile_View>:$offsets, Optional<Tile_View>:$counts, Optional<Tile_View>:$ids, Optional<Tile_View>:$map,
+                       Optional<Tile_View>:$counter, I64Attr:$tile_m, I64Attr:$tile_n, I64Attr:$columns,
                        I64Attr:$experts, Tile_OrderAttr:$order, I64Attr:$raster, UnitAttr:$zeroed,
                        OptionalAttr<I64Attr>:$shared_offset);
   let results = (outs Tile_Scheduler:$result);
   let assemblyFormat = [{
-    (`grouped` `(` $offsets^ `)`)? (`masked` `(` $counts^ `:` type($counts) `)`)? (`batched` `(` $ids^ `:` type($ids) `)`)? `tile` `[` $tile_m `,` $tile_n `]` `columns` $columns `experts` $experts
+    (`grouped` `(` $offsets^ `)`)? (`masked` `(` $counts^ `:` type($counts) `)`)? (`batched` `(` $ids^ `:` type($ids) `)`)? (`map` `(` $map^ `:` type($map) `)`)? `tile` `[` $tile_m `,` $tile_n `]` `columns` $columns `experts` $experts
     `order` $order (`counter` `(` $counter^ `:` type($counter) `)`)? `raster` $raster (`zeroed` $zeroed^)? attr-dict
     (`:` type($offsets)^)?
   }];
@@ -143,18 +145,59 @@ def Tile_NextTileOp : Tile_Op<"next_tile", [ParentOneOf<["ForTilesOp"]>]> {
   let assemblyFormat = "attr-dict";
 }
 
+//===-- Grid -----------------------------------------------------------------------------------------------===//
+
+def Tile_GridForOp : Tile_Op<"grid_for", [SingleBlock, NoTerminator, HasParent<"KernelOp">]> {
+  let summary = "Run the body once for every i below `extent`, shared out over the blocks of the grid";
+  let description = [{
+    All threads of one block run the body for an i together. When the op is over in a block, every body of every block is
+    over, and what they wrote to global memory is visible to the block, to its bulk copies too.
+
+    `counters` are two i32 in global memory, from entry `at` on, that are zero when the kernel starts: bodies drawn, bodies done.
+    A block draws until nothing is left and only then waits for what others drew, so nobody waits for a block that has not
+    started: blocks need not all be resident. Comes before roles divide the warps. `shared_offset` is assigned by `tile-allocate-shared`.
+
+    ```mlir
+    tile.grid_for %counters at 0 extent %chunks -> %i : !tile.view<2xi32> { … }
+    ```
+  }];
+  let arguments = (ins Tile_View:$counters, I64Attr:$at, I32:$extent, OptionalAttr<I64Attr>:$shared_offset);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Value getIndex() { return getBody().getArgument(0); }
+  }];
+}
+
 //===-- Memory -------------------------------------------------------------------------------------------------===//
 
 def Tile_LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
   let summary = "The box of a view at the given coordinates; outside the view elements are zero";
   let description = [{
     With `rows_by` the coordinate of the view's `?` counts sorted rows. `bulk` promises that the view's address and row strides are multiples of 16 bytes, as a bulk copy needs.
+    With `items` the view holds scales: along the long dimension of the box coordinates count rows or columns, and entry i of the
+    block is the scale that item coordinate + i has; past the last item entries are zero.
     Not yet staged: `tile-stage-loads` gives it a place in shared memory. Scales that stay unstaged are read from
     global memory where they are used.
   }];
-  let arguments = (ins Tile_View:$view, Variadic<I32>:$coordinates, Optional<Tile_Scheduler>:$rows_by, UnitAttr:$bulk);
+  let arguments = (ins Tile_View:$view, Variadic<I32>:$coordinates, Optional<Tile_Scheduler>:$rows_by, UnitAttr:$bulk,
+                       OptionalAttr<Tile_Items>:$items);
   let results = (outs Tile_Block:$result);
-  let assemblyFormat = "$view `[` $coordinates `]` (`rows_by` $rows_by^)? (`bulk` $bulk^)? attr-dict `:` type($view) `->` type($result)";
+  let assemblyFormat = "$view `[` $coordinates `]` (`rows_by` $rows_by^)? (`bulk` $bulk^)? (`items` $items^)? attr-dict `:` type($view) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_UnpackOp : Tile_Op<"unpack", [Pure]> {
+  let summary = "Byte `index` of each word of a block of packed ue8m0 scales, the low byte being 0";
+  let description = [{
+    ```mlir
+    %s = tile.unpack %words[%group] : !tile.block<1x128xi32> -> !tile.block<1x128xf8E8M0FNU>
+    ```
+  }];
+  let arguments = (ins Tile_Block:$words, I32:$index);
+  let results = (outs Tile_Block:$result);
+  let assemblyFormat = "$words `[` $index `]` attr-dict `:` type($words) `->` type($result)";
   let hasVerifier = 1;
 }
 
@@ -182,9 +225,10 @@ def Tile_RingOp : Tile_Op<"ring"> {
 
 def Tile_AcquireOp : Tile_Op<"acquire"> {
   let summary = "Wait for the next slot to be empty and take it for filling";
-  let arguments = (ins Tile_Ring:$ring);
+  let description = [{ `bytes` is what the copies into the slot will bring, where that is not what its fields hold. }];
+  let arguments = (ins Tile_Ring:$ring, Optional<I32>:$bytes);
   let results = (outs Tile_Slot:$slot);
-  let assemblyFormat = "$ring attr-dict";
+  let assemblyFormat = "$ring (`bytes` $bytes^)? attr-dict";
 }
 
 def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments]> {
@@ -193,9 +237,11 @@ def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments]> {
     Lowers to `cp.async.bulk.tensor` (PTX ISA). A field of f8 with 128-byte rows is stored with SWIZZLE_128B. A bulk copy
     wants its first byte 16-byte aligned: a vector of scales starts at its coordinate rounded down to 16 bytes and
     carries 16 bytes more; single scales of a packed view are copied one by one, 16 bytes each, through a rank-1 map.
+    With `first` only so many rows of those `rows_by` finds are copied; the others of the field keep what was there.
   }];
-  let arguments = (ins Tile_View:$view, Variadic<I32>:$coordinates, Tile_Slot:$slot, Optional<Tile_Scheduler>:$rows_by, I64Attr:$field, UnitAttr:$evict_first);
-  let assemblyFormat = "$view `[` $coordinates `]` (`rows_by` $rows_by^)? `->` $slot `[` $field `]` attr-dict `:` type($view)";
+  let arguments = (ins Tile_View:$view, Variadic<I32>:$coordinates, Tile_Slot:$slot, Optional<Tile_Scheduler>:$rows_by,
+                       Optional<I32>:$first, I64Attr:$field, UnitAttr:$evict_first);
+  let assemblyFormat = "$view `[` $coordinates `]` (`rows_by` $rows_by^ (`first` $first^)?)? `->` $slot `[` $field `]` attr-dict `:` type($view)";
   let hasVerifier = 1;
 }
 
@@ -324,6 +370,105 @@ def Tile_StoreOp : Tile_Op<"store"> {
                        OptionalAttr<I64Attr>:$shared_offset);
   let assemblyFormat = [{
     $acc `->` $view `[` $row `,` $column `]` `rows` $rows (`rows_by` $rows_by^)? (`staged` $staged^)? attr-dict `:` type($acc) `,` type($view)
+  }];
+  let hasVerifier = 1;
+}
+
+//===-- Quantization -------------------------------------------------------------------------------------------===//
+
+def Tile_AmaxOp : Tile_Op<"amax"> {
+  let summary = "Raise a word to the largest magnitude of a box";
+  let description = [{
+    The word holds the bits of a non-negative f32. NaN counts as 0, an infinity as the largest finite f32. Every warp of
+    the block takes part; columns past the view's are left out. `vectors` is what a lane has under way, eight elements each.
+
+    ```mlir
+    tile.amax %x[%row, %column] rows %rows columns 1024 -> %word : !tile.view<?x7168xbf16>, !tile.view<1xi32>
+    ```
+  }];
+  let arguments = (ins Tile_View:$from, I32:$row, I32:$column, I32:$rows, I64Attr:$columns, Tile_View:$word,
+                       DefaultValuedAttr<I64Attr, "0">:$at, DefaultValuedAttr<I64Attr, "1">:$vectors);
+  let assemblyFormat = [{
+    $from `[` $row `,` $column `]` `rows` $rows `columns` $columns `->` $word (`at` $at^)? (`vectors` $vectors^)? attr-dict
+    `:` type($from) `,` type($word)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_QuantizeOp : Tile_Op<"quantize"> {
+  let summary = "Quantize a box of a view to fp8";
+  let description = [{
+    Scales are one of three. `per`: computed, one for every so many columns of a row, and written. `amax`: computed from
+    the word that `tile.amax` raised, one for all, and written with the box at row 0 and column 0. Neither: read, one for all.
+    A computed scale is max(amax, 1e-12) / largest, rounded up to a power of two where scales are f8E8M0FNU or four of them
+    in an i32; codes are x / scale, divided and rounded to nearest even, saturating (docs/numerics.md).
+
+    Scales lie at [row, group], with `mn_major` at [group, row]; four in a word count along the groups, and what is left of a
+    row's last word is zero. Every warp of the block takes part; columns past the view's are left out.
+    `vectors` is what a lane has under way, eight elements each; `warps` is how many neighbouring warps share a granule of
+    more than 256 columns, or of a length that does not divide 256.
+
+    ```mlir
+    tile.quantize %x[%row, %column] rows %rows columns 1024 -> %y, %scales per 128 mn_major
+        : !tile.view<?x7168xbf16> -> !tile.view<?x7168xf8E4M3FN>, !tile.view<56x?xf32>
+    ```
+  }];
+  let arguments = (ins Tile_View:$from, I32:$row, I32:$column, I32:$rows, I64Attr:$columns, Tile_View:$into,
+                       Tile_View:$scales, OptionalAttr<I64Attr>:$granule, Optional<Tile_View>:$amax,
+                       DefaultValuedAttr<I64Attr, "0">:$at, UnitAttr:$mn_major, DefaultValuedAttr<I64Attr, "1">:$vectors,
+                       DefaultValuedAttr<I64Attr, "1">:$warps, OptionalAttr<I64Attr>:$shared_offset);
+  let assemblyFormat = [{
+    $from `[` $row `,` $column `]` `rows` $rows `columns` $columns `->` $into `,` $scales (`per` $granule^)?
+    (`amax` $amax^ `:` type($amax))? (`at` $at^)? (`mn_major` $mn_major^)? (`vectors` $vectors^)? (`warps` $warps^)? attr-dict
+    `:` type($from) `->` type($into) `,` type($scales)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// True where whole warps reduce a granule, not a few lanes.
+    bool isWideGranule() { return getGranule() && (*getGranule() > 256 || 256 % *getGranule() != 0); }
+  }];
+}
+
+//===-- Checks of a checked kernel -----------------------------------------------------------------------------===//
+
+def Tile_CheckRoutingOp : Tile_Op<"check_routing", [AttrSizedOperandSegments]> {
+  let summary = "Report routing that a correct caller does not pass";
+  let description = [{
+    `grouped`: boundaries outside [0, S], or below the one before. `masked`: counts outside [0, S / experts]. `batched`: ids
+    below -1 and, with a map, ids past its end and entries of it outside [-1, experts). What is found goes to `errors`, the words
+    of `CheckKind` (runtime/Checks.h); nothing else changes. One block looks, the others go on.
+
+    ```mlir
+    tile.check_routing grouped(%off : !tile.view<33xi32>) experts 32 into %errors : !tile.view<8xi64>
+    ```
+  }];
+  let arguments = (ins Optional<Tile_View>:$offsets, Optional<Tile_View>:$counts, Optional<Tile_View>:$ids,
+                       Optional<Tile_View>:$map, I64Attr:$experts, Tile_View:$errors);
+  let assemblyFormat = [{
+    (`grouped` `(` $offsets^ `:` type($offsets) `)`)? (`masked` `(` $counts^ `:` type($counts) `)`)?
+    (`batched` `(` $ids^ `:` type($ids) `)`)? (`map` `(` $map^ `:` type($map) `)`)? `experts` $experts
+    `into` $errors attr-dict `:` type($errors)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_CheckScalesOp : Tile_Op<"check_scales", [AttrSizedOperandSegments]> {
+  let summary = "Report scales of a box that are not positive and finite";
+  let description = [{
+    The computing warps read the box of the view at the given coordinates from global memory; outside the view nothing is read. With
+    `rows` only the first that many entries along dimension `row_dimension` are looked at, and with `rows_by` those are sorted
+    rows. `groups`: of packed scales, how many there are along the last dimension. What is found goes to word `kind` of `errors`.
+
+    ```mlir
+    tile.check_scales %s[%k, %m0] box [1, 128] rows %rows along 1 kind 5 into %errors : !tile.view<56x?xf32>, !tile.view<8xi64>
+    ```
+  }];
+  let arguments = (ins Tile_View:$view, Variadic<I32>:$coordinates, DenseI64ArrayAttr:$box, Optional<I32>:$rows,
+                       OptionalAttr<I64Attr>:$row_dimension, Optional<Tile_Scheduler>:$rows_by, OptionalAttr<I64Attr>:$groups,
+                       I64Attr:$kind, Tile_View:$errors);
+  let assemblyFormat = [{
+    $view `[` $coordinates `]` `box` $box (`rows` $rows^ `along` $row_dimension)? (`rows_by` $rows_by^)?
+    (`groups` $groups^)? `kind` $kind `into` $errors attr-dict `:` type($view) `,` type($errors)
   }];
   let hasVerifier = 1;
 }

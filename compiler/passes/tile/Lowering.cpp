@@ -46,6 +46,10 @@ Value Code::rem(Value a, Value b) { return builder.createOrFold<arith::RemSIOp>(
 Value Code::shr(Value a, int64_t b) {
   return b == 0 ? a : builder.createOrFold<arith::ShRSIOp>(loc, a, like(a, b));
 }
+Value Code::shr(Value a, Value b) { return builder.createOrFold<arith::ShRSIOp>(loc, a, b); }
+Value Code::shl(Value a, int64_t b) {
+  return b == 0 ? a : builder.createOrFold<arith::ShLIOp>(loc, a, like(a, b));
+}
 Value Code::bitAnd(Value a, int64_t b) {
   return builder.createOrFold<arith::AndIOp>(loc, a, like(a, b));
 }
@@ -193,6 +197,16 @@ Value tile::pointerTo(Code &code, Value view) {
   return standIn(code, view, ptx::PtrType::get(code.builder.getContext()));
 }
 
+bool tile::isScratchName(StringRef operand) {
+  return operand == "workspace" || operand == "counters" || operand.starts_with("x_quantized");
+}
+
+bool tile::isScratch(Value view) {
+  auto argument = dyn_cast<BlockArgument>(view);
+  auto kernel = argument ? dyn_cast<KernelOp>(argument.getOwner()->getParentOp()) : KernelOp();
+  return kernel && isScratchName(kernel.getOperandName(argument.getArgNumber()));
+}
+
 RingOp tile::ringOf(Value slot) {
   if (auto await = slot.getDefiningOp<AwaitOp>())
     return await.getRing().getDefiningOp<RingOp>();
@@ -231,7 +245,7 @@ int64_t tile::sortedRowsOffset(SchedulerOp scheduler) {
 }
 
 int64_t tile::rowBucketsOffset(SchedulerOp scheduler) {
-  return sortedRowsOffset(scheduler) + 4 * maxSortedRows;
+  return llvm::alignTo(sortedRowsOffset(scheduler) + 4 * maxSortedRows, 16);
 }
 
 Value tile::rowBy(Code &code, Operation *op, Value scheduler, Value row) {

@@ -26,6 +26,8 @@ public:
   mlir::Value rem(mlir::Value a, mlir::Value b);
   mlir::Value ceilDiv(mlir::Value a, int64_t b) { return div(add(a, b - 1), b); }
   mlir::Value shr(mlir::Value a, int64_t b);
+  mlir::Value shr(mlir::Value a, mlir::Value b);
+  mlir::Value shl(mlir::Value a, int64_t b);
   mlir::Value bitAnd(mlir::Value a, int64_t b);
   mlir::Value bitOr(mlir::Value a, int64_t b);
   mlir::Value bitXor(mlir::Value a, mlir::Value b);
@@ -73,6 +75,10 @@ mlir::Value threadValue(KernelOp kernel, ThreadValue value);
 mlir::Value registersOf(Code &code, KernelOp kernel, mlir::Value acc);
 /// The shared address that stands for a slot.
 mlir::Value addressOf(Code &code, mlir::Value slot);
+/// Whether the launch gives `operand` a place in its workspace, which the kernel itself fills.
+bool isScratchName(llvm::StringRef operand);
+/// Whether `view` is bound to such an operand: no load of it may take memory to be constant.
+bool isScratch(mlir::Value view);
 /// The device address that stands for a view.
 mlir::Value pointerTo(Code &code, mlir::Value view);
 
@@ -95,6 +101,10 @@ inline constexpr int64_t queueBytes = 48;
 int64_t sortCountersOffset(SchedulerOp scheduler);
 int64_t sortedRowsOffset(SchedulerOp scheduler);
 int64_t rowBucketsOffset(SchedulerOp scheduler);
+
+/// Builds the sorting of rows by expert: counts, then sums, then places, by all threads of the
+/// block. The order inside an expert is that of the rows: blocks that share a tile must agree.
+void sortRows(Code &code, KernelOp kernel, SchedulerOp scheduler);
 
 /// First row and column of fragment `batch` in the tile, for the running warpgroup.
 mlir::Value fragmentRow(Code &code, KernelOp kernel, const Distribution &distribution,

@@ -19,6 +19,8 @@ namespace {
 constexpr int64_t storeBytesPerWarp = 16 * 144;
 /// Full and empty mbarriers of a slot.
 constexpr int64_t barrierBytes = 16;
+/// What a block draws in a tile.grid_for.
+constexpr int64_t drawnBytes = 16;
 
 struct AllocateShared : tile::impl::TileAllocateSharedBase<AllocateShared> {
   using Base::Base;
@@ -58,14 +60,21 @@ struct AllocateShared : tile::impl::TileAllocateSharedBase<AllocateShared> {
         storeBuffer = take(storeBytesPerWarp * 4 * kernel.getWarpgroups(), 128);
       store.setSharedOffset(*storeBuffer);
     });
+    kernel.walk([&](QuantizeOp quantize) {
+      // Two sets of a word for each warp.
+      if (quantize.getWarps() > 1)
+        quantize.setSharedOffset(take(2 * 4 * kernel.getThreads() / 32, 16));
+    });
     Operation *firstUse = nullptr;
     kernel.walk([&](SchedulerOp scheduler) {
-      int64_t entries = scheduler.getExperts() + 1;
+      int64_t bytes = queueBytes + 4 * (scheduler.getExperts() + 1);
       // Sorting takes a counter an expert, the sorted rows, and the expert of each row.
       if (scheduler.getIds())
-        entries += scheduler.getExperts() + 1 + 2 * maxSortedRows;
-      scheduler.setSharedOffset(take(queueBytes + 4 * entries, 16));
+        bytes = rowBucketsOffset(scheduler) + 4 * maxSortedRows;
+      scheduler.setSharedOffset(take(bytes, 16));
     });
+
+    kernel.walk([&](GridForOp grid) { grid.setSharedOffset(take(drawnBytes, 16)); });
 
     if (used > limitBytes) {
       kernel.emitOpError("needs ")

@@ -27,6 +27,18 @@ def MoeLowerToTile : Pass<"moe-lower-to-tile", "::mlir::ModuleOp"> {
   let dependentDialects = ["::moejit::tile::TileDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
 
+def MoeLowerQuantize : Pass<"moe-lower-quantize", "::mlir::ModuleOp"> {
+  let summary = "Compute each moe.kernel that quantizes as boxes of rows and columns";
+  let description = [{
+    Each tile is one `tile.quantize`. One dynamic scale per tensor takes two phases: `tile.amax` of every box in a
+    `tile.grid_for`, then the tiles. Kernels that hold a moe.gemm are left alone.
+  }];
+  let options = [Option<"tileM", "tile-m", "int64_t", "32", "Rows of a tile">,
+                 Option<"tileN", "tile-n", "int64_t", "1024", "Columns of a tile; a tile has whole granules all the same">,
+                 Option<"warpgroups", "warpgroups", "int64_t", "4", "Warpgroups of a block">];
+  let dependentDialects = ["::moejit::tile::TileDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
+}
+
 //===-- Required: values to staged memory and registers --------------------------------------------------------===//
 
 def TilePromoteDots : TilePass<"tile-promote-dots"> {
@@ -105,6 +117,9 @@ def TileHintWeights : TilePass<"tile-hint-weights"> {
   let summary = "Load weights with the L2 policy evict_first";
   let options = [Option<"operand", "operand", "std::string", "\"w\"", "Launch operand whose loads are hinted">];
 }
+def TileGatherLiveRows : TilePass<"tile-gather-live-rows"> {
+  let summary = "Gather only the rows of a tile that its expert owns";
+}
 def TileRaster : TilePass<"tile-raster"> {
   let summary = "Let neighbouring row tiles share one sweep over the columns";
   let options = [Option<"rows", "rows", "int64_t", "16", "Row tiles of one sweep">];
@@ -113,11 +128,40 @@ def TileUseQueue : TilePass<"tile-use-queue"> {
   let summary = "Hand out tiles from an atomic counter, so that uneven tiles even out";
 }
 
+def TileCheckRouting : TilePass<"tile-check-routing"> {
+  let summary = "Report boundaries, counts and ids that a correct caller does not pass";
+  let description = [{
+    Adds the launch operand `errors` and a `tile.check_routing` of what the scheduler reads. Results stay the same.
+  }];
+}
+def TileCheckScales : TilePass<"tile-check-scales"> {
+  let summary = "Report scales of owned rows and their experts that are not positive and finite";
+  let description = [{
+    Adds the launch operand `errors`, and a `tile.check_scales` beside each load, or field, of a view of scales. Results stay
+    the same. Run it last: passes that come later would have to keep the two together.
+  }];
+}
+
+def TileDeepenQuantize : TilePass<"tile-deepen-quantize"> {
+  let summary = "Keep more vectors of a row under way in each lane of a quantization";
+  let options = [Option<"vectors", "vectors", "int64_t", "4", "Vectors of eight elements a lane has under way">];
+}
+def TileShareGranules : TilePass<"tile-share-granules"> {
+  let summary = "Let neighbouring warps quantize a long granule together";
+  let options = [Option<"warps", "warps", "int64_t", "8", "Warps that share a granule, a power of two">];
+}
+
 //===-- Required: lowering to ptx ------------------------------------------------------------------------------===//
 
 def TileAllocateShared : TilePass<"tile-allocate-shared"> {
   let summary = "Assign shared memory to rings, queues and store buffers, and meet once they are set up";
   let options = [Option<"limitBytes", "limit", "int64_t", "232448", "Shared memory a block may have">];
+}
+def TileLowerChecks : TileLoweringPass<"tile-lower-checks"> {
+  let summary = "Lower tile.check_routing and tile.check_scales to loads, comparisons and reductions";
+}
+def TileLowerQuantize : TileLoweringPass<"tile-lower-quantize"> {
+  let summary = "Lower tile.amax and tile.quantize to vector loads, shuffles, divisions and conversions";
 }
 def TileLowerStores : TileLoweringPass<"tile-lower-stores"> {
   let summary = "Lower tile.store to conversions and masked global stores";
@@ -136,6 +180,9 @@ def TileLowerCopies : TileLoweringPass<"tile-lower-copies"> {
 }
 def TileLowerRing : TileLoweringPass<"tile-lower-ring"> {
   let summary = "Lower rings to mbarriers with phases";
+}
+def TileLowerGrid : TileLoweringPass<"tile-lower-grid"> {
+  let summary = "Lower tile.grid_for to draws from a counter and a wait for all that was drawn";
 }
 def TileLowerScheduler : TileLoweringPass<"tile-lower-scheduler"> {
   let summary = "Lower tile.scheduler and tile.for_tiles to loops over tile numbers";

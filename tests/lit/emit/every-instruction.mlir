@@ -203,6 +203,24 @@ ptx.kernel @every_instruction(
     // PTX-DAG: st.global.v2.b32
     // PTX-DAG: st.global.v4.b32
     // PTX-DAG: atom.relaxed.gpu.global.add.s32
+
+    // CUDA: red_max_global_i64(out, stride, stride);
+    ptx.red_max_global_i64 %out, %stride, %stride
+    // PTX-DAG: red.relaxed.gpu.global.max.s64
+
+    // CUDA: wait_global_i32(in, stride, rows);
+    ptx.fence_proxy_async_global
+    ptx.fence_acq_rel_gpu
+    ptx.wait_global_i32 %in, %stride, %rows
+    %fresh = ptx.ld_global_fresh_f32 %in, %stride {ptx.name = "fresh"}
+    ptx.st_global_f32 %out, %stride, %fresh
+    %freshByte = ptx.ld_global_fresh_u8 %in, %stride {ptx.name = "freshByte"}
+    ptx.st_global_b32 %out, %stride, %freshByte
+    // PTX-DAG: fence.proxy.async.global;
+    // PTX-DAG: fence.acq_rel.gpu;
+    // PTX-DAG: ld.acquire.gpu.global.b32
+    // PTX-DAG: ld.global.f32
+    // PTX-DAG: ld.global.u8
   }
 }
 // PTX: // spills 0

@@ -1,0 +1,80 @@
+// Owns how the blocks of a grid share work out before the tiles, and wait for each other.
+#include "compiler/passes/tile/Lowering.h"
+
+namespace moejit::tile {
+#define GEN_PASS_DEF_TILELOWERGRID
+#include "compiler/passes/tile/TilePasses.h.inc"
+} // namespace moejit::tile
+
+using namespace mlir;
+using namespace moejit;
+using namespace moejit::tile;
+
+namespace {
+
+struct LowerGrid : tile::impl::TileLowerGridBase<LowerGrid> {
+  void runOnOperation() override {
+    for (GridForOp op : llvm::make_early_inc_range(getOperation().getBody().getOps<GridForOp>()))
+      if (failed(lower(op)))
+        return signalPassFailure();
+  }
+
+  LogicalResult lower(GridForOp op) {
+    if (!op.getSharedOffset())
+      return op.emitOpError("has no shared memory; run tile-allocate-shared first");
+    KernelOp kernel = getOperation();
+    OpBuilder builder(op);
+    Location loc = op.getLoc();
+    Code code(builder, loc);
+    Value thread = threadValue(kernel, ThreadValue::Thread);
+    Value isFirst = code.name(code.equal(thread, code.i32(0)), "isFirstThread");
+    Value counters = pointerTo(code, op.getCounters());
+    Value taken = code.i64(4 * op.getAt()), done = code.i64(4 * op.getAt() + 4);
+    Value slot = code.name(
+        code.add(threadValue(kernel, ThreadValue::SharedBase), *op.getSharedOffset()), "drawn");
+    auto meet = [&] { ptx::BarSyncOp::create(builder, loc, 0, kernel.getThreads()); };
+    Value index = ptx::RegsOp::create(builder, loc, ptx::RegsType::get({1}, builder.getI32Type()));
+    code.name(index, "work");
+    auto draw = [&] {
+      code.onlyIf(isFirst, [&] {
+        Value drawn = ptx::AtomAddGlobalI32Op::create(builder, loc, counters, taken, code.i32(1));
+        ptx::StSharedI32Op::create(builder, loc, slot, drawn);
+      });
+      meet();
+      // The shuffle makes the number the same in every lane for the compiler too.
+      Value drawn = ptx::LdSharedI32Op::create(builder, loc, slot);
+      code.set(index, {code.index(0)}, ptx::ShflIdxOp::create(builder, loc, drawn, code.i32(0)));
+    };
+
+    draw();
+    auto whileOp = scf::WhileOp::create(builder, loc, TypeRange(), ValueRange());
+    builder.createBlock(&whileOp.getBefore());
+    scf::ConditionOp::create(
+        builder, loc, code.less(code.get(index, {code.index(0)}), op.getExtent()), ValueRange());
+    Block *body = builder.createBlock(&whileOp.getAfter());
+    op.getIndex().replaceAllUsesWith(code.name(code.get(index, {code.index(0)}), "item"));
+    body->getOperations().splice(body->end(), op.getBody().front().getOperations());
+    builder.setInsertionPointToEnd(body);
+    // What this thread wrote may be read by another block's copies: order it for their proxy, then
+    // let one thread vouch for all.
+    ptx::FenceProxyAsyncGlobalOp::create(builder, loc);
+    meet();
+    code.onlyIf(isFirst, [&] {
+      ptx::FenceAcqRelGpuOp::create(builder, loc);
+      ptx::AtomAddGlobalI32Op::create(builder, loc, counters, done, code.i32(1));
+    });
+    draw();
+    scf::YieldOp::create(builder, loc);
+
+    builder.setInsertionPoint(op);
+    code.onlyIf(isFirst, [&] {
+      ptx::WaitGlobalI32Op::create(builder, loc, counters, done, op.getExtent());
+    });
+    meet();
+    ptx::FenceProxyAsyncGlobalOp::create(builder, loc);
+    op.erase();
+    return success();
+  }
+};
+
+} // namespace
