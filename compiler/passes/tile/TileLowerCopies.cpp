@@ -1,6 +1,7 @@
 // Owns how copies become bulk tensor copies, and which tensor maps the launch must make for them.
 #include "compiler/passes/tile/Lowering.h"
 
+#include "mlir/IR/Dominance.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace moejit::tile {
@@ -14,7 +15,8 @@ using namespace moejit::tile;
 
 namespace {
 
-constexpr int64_t copiedScalars = 4; // 16 bytes of f32, the least a bulk copy brings
+/// Scales in the least that a bulk copy brings.
+int64_t copiedScalars(ViewType view) { return copiedBytes / view.getElementBytes(); }
 
 struct LowerCopies : tile::impl::TileLowerCopiesBase<LowerCopies> {
   void runOnOperation() override {
@@ -53,7 +55,7 @@ struct LowerCopies : tile::impl::TileLowerCopiesBase<LowerCopies> {
       break;
     case FieldLayout::Kind::Vector:
       box[0] = layout.transactionBytes / type.getElementBytes();
-      coordinates[0] = code.bitAnd(coordinates[0], -copiedScalars);
+      coordinates[0] = code.bitAnd(coordinates[0], -copiedScalars(type));
       break;
     case FieldLayout::Kind::Scalars:
       return lowerScalars(code, copy, view, block, destination, full, policy);
@@ -77,8 +79,13 @@ struct LowerCopies : tile::impl::TileLowerCopiesBase<LowerCopies> {
       return copy.emitOpError("gathers rows of 128 elements of a matrix, got ")
              << copy.getView().getType();
     Value map = mapFor(view, extents, {box[0], 1}, /*isSwizzled=*/true);
-    auto loop =
-        scf::ForOp::create(code.builder, copy.getLoc(), code.i32(0), code.i32(box[1]), code.i32(1));
+    Value rows = code.i32(box[1]);
+    if (copy.getFirst()) {
+      rows = code.min(copy.getFirst(), rows);
+      if (failed(expectRows(copy, box[0], box[1])))
+        return failure();
+    }
+    auto loop = scf::ForOp::create(code.builder, copy.getLoc(), code.i32(0), rows, code.i32(1));
     loop->setAttr("ptx.name", code.builder.getStringAttr("gathered"));
     OpBuilder::InsertionGuard guard(code.builder);
     code.builder.setInsertionPointToStart(loop.getBody());
@@ -90,6 +97,28 @@ struct LowerCopies : tile::impl::TileLowerCopiesBase<LowerCopies> {
                            code.add(destination, code.mul(loop.getInductionVar(), box[0])), map,
                            ValueRange{coordinates[0], row}, full, policy, Value());
     copy.erase();
+    return success();
+  }
+
+  /// Takes the rows that are not copied off what the slot of `copy` waits for. The count must be
+  /// known where the slot is acquired.
+  LogicalResult expectRows(CopyOp copy, int64_t rowBytes, int64_t mostRows) {
+    auto acquire = copy.getSlot().getDefiningOp<AcquireOp>();
+    Value first = copy.getFirst();
+    Operation *definition = first.getDefiningOp();
+    if (!acquire ||
+        (definition ? !DominanceInfo(getOperation()).properlyDominates(definition, acquire)
+                    : !first.getParentRegion()->isAncestor(acquire->getParentRegion())))
+      return copy.emitOpError("copies a number of rows that is not known where its slot is "
+                              "acquired");
+    OpBuilder builder(acquire);
+    Code code(builder, copy.getLoc());
+    Value bytes = acquire.getBytes();
+    if (!bytes)
+      bytes = code.i32(ringOf(copy.getSlot()).getTransactionBytes());
+    Value left = code.sub(code.i32(mostRows), code.min(first, code.i32(mostRows)));
+    bytes = code.name(code.sub(bytes, code.mul(left, rowBytes)), "slotBytes");
+    acquire.getBytesMutable().assign(bytes);
     return success();
   }
 
@@ -106,10 +135,10 @@ struct LowerCopies : tile::impl::TileLowerCopiesBase<LowerCopies> {
         entryStep = step;
       step *= type.getShape()[d];
     }
-    Value map = mapFor(view, {total}, {copiedScalars}, /*isSwizzled=*/false);
+    Value map = mapFor(view, {total}, {copiedScalars(type)}, /*isSwizzled=*/false);
     Value first = linearIndex(code, type, copy.getCoordinates());
     for (int64_t entry = 0; entry < fieldLayout(block)->entries; ++entry) {
-      Value start = code.bitAnd(code.add(first, entry * entryStep), -copiedScalars);
+      Value start = code.bitAnd(code.add(first, entry * entryStep), -copiedScalars(type));
       ptx::TmaLoadOp::create(code.builder, copy.getLoc(), code.add(destination, entry * 128), map,
                              start, full, policy, Value());
     }

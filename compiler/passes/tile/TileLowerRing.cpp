@@ -131,8 +131,8 @@ struct LowerRing : tile::impl::TileLowerRingBase<LowerRing> {
     // A fresh barrier counts as having completed the phase before its first.
     ptx::MbarrierWaitOp::create(builder, acquire.getLoc(), code.add(barrier, emptyBarrier),
                                 code.bitXor(phase, code.i32(1)));
-    ptx::MbarrierExpectTxOp::create(builder, acquire.getLoc(), barrier,
-                                    code.i32(ring.getTransactionBytes()));
+    Value bytes = acquire.getBytes() ? acquire.getBytes() : code.i32(ring.getTransactionBytes());
+    ptx::MbarrierExpectTxOp::create(builder, acquire.getLoc(), barrier, bytes);
     advance(code, ring, cursor, slot, phase);
     replaceSlot(acquire.getSlot(), slot);
     acquire.erase();

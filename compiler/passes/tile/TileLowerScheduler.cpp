@@ -70,7 +70,7 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     if (scheduler.getCounter())
       initQueue(code, scheduler);
     if (scheduler.getIds())
-      sortRows(code, scheduler);
+      sortRows(code, kernel, scheduler);
     if (Value source = scheduler.getOffsets() ? scheduler.getOffsets() : scheduler.getCounts()) {
       int64_t entries = scheduler.getExperts() + (scheduler.getOffsets() ? 1 : 0);
       Value most = RowsOp::create(builder, loc, builder.getI32Type());
@@ -89,114 +89,6 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
                                  inside);
     }
     scheduler.erase();
-  }
-
-  /// Sorts the rows by expert: counts, then sums, then places. Rows of one expert come in any
-  /// order, which no result depends on.
-  void sortRows(Code &code, SchedulerOp scheduler) {
-    OpBuilder &builder = code.builder;
-    Location loc = scheduler.getLoc();
-    Value thread = threadValue(kernel, ThreadValue::Thread);
-    Value lane = threadValue(kernel, ThreadValue::Lane);
-    Value warp = threadValue(kernel, ThreadValue::Warp);
-    Value base = queueBase(code, scheduler);
-    Value starts = code.name(boundaries(code, scheduler), "starts");
-    Value counters = code.name(code.add(base, sortCountersOffset(scheduler)), "counters");
-    Value sorted = code.name(code.add(base, sortedRowsOffset(scheduler)), "sortedRows");
-    Value limit = code.name(
-        code.min(RowsOp::create(builder, loc, builder.getI32Type()), code.i32(maxSortedRows)),
-        "rowsToSort");
-    int64_t experts = scheduler.getExperts(), buckets = experts + 1;
-    auto forEach = [&](Value end, StringRef name, function_ref<void(Value)> body) {
-      auto loop = scf::ForOp::create(builder, loc, thread, end, code.i32(kernel.getThreads()));
-      loop->setAttr("ptx.name", builder.getStringAttr(name));
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPointToStart(loop.getBody());
-      body(loop.getInductionVar());
-    };
-    auto meet = [&] { ptx::BarSyncOp::create(builder, loc, 0, kernel.getThreads()); };
-    Value bucketOf = code.name(code.add(base, rowBucketsOffset(scheduler)), "bucketOf");
-    forEach(code.i32(buckets), "bucket", [&](Value bucket) {
-      ptx::StSharedI32Op::create(builder, loc, code.add(counters, code.mul(bucket, 4)),
-                                 code.i32(0));
-    });
-    meet();
-    // Nobody's rows share the bucket after the last expert's.
-    forEach(limit, "row", [&](Value row) {
-      Value offset = code.mul(row, 4);
-      Value id = ptx::LdGlobalI32Op::create(builder, loc, pointerTo(code, scheduler.getIds()),
-                                            code.extend(offset));
-      Value isExpert = code.both(code.less(code.i32(-1), id), code.less(id, code.i32(experts)));
-      Value bucket = code.name(code.select(isExpert, id, code.i32(experts)), "bucket");
-      ptx::StSharedI32Op::create(builder, loc, code.add(bucketOf, offset), bucket);
-      ptx::AtomAddSharedI32Op::create(builder, loc, code.add(counters, code.mul(bucket, 4)),
-                                      code.i32(1));
-    });
-    meet();
-    code.onlyIf(code.equal(warp, code.i32(0)),
-                [&] { sumCounters(code, lane, counters, starts, buckets); });
-    meet();
-    // A thread for each bucket takes its rows in order; all threads read the same word at a time.
-    forEach(code.i32(buckets), "bucket", [&](Value bucket) {
-      Value place =
-          ptx::RegsOp::create(builder, loc, ptx::RegsType::get({1}, builder.getI32Type()));
-      code.name(place, "place");
-      code.set(place, {code.index(0)},
-               ptx::LdSharedI32Op::create(builder, loc, code.add(starts, code.mul(bucket, 4))));
-      auto rows = scf::ForOp::create(builder, loc, code.i32(0), limit, code.i32(1));
-      rows->setAttr("ptx.name", builder.getStringAttr("row"));
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPointToStart(rows.getBody());
-      Value row = rows.getInductionVar();
-      Value found = ptx::LdSharedI32Op::create(builder, loc, code.add(bucketOf, code.mul(row, 4)));
-      code.onlyIf(code.equal(found, bucket), [&] {
-        Value at = code.get(place, {code.index(0)});
-        ptx::StSharedI32Op::create(builder, loc, code.add(sorted, code.mul(at, 4)), row);
-        code.set(place, {code.index(0)}, code.add(at, 1));
-      });
-    });
-  }
-
-  /// One warp turns counts into starts: every lane sums a run of counters, the lanes sum their
-  /// runs, and every lane hands its run out again. A counter then is where the next row of its
-  /// expert goes.
-  void sumCounters(Code &code, Value lane, Value counters, Value starts, int64_t buckets) {
-    OpBuilder &builder = code.builder;
-    int64_t run = (buckets + 31) / 32;
-    Value first = code.mul(lane, run);
-    Value end = code.min(code.add(first, run), code.i32(buckets));
-    Value sums =
-        ptx::RegsOp::create(builder, code.loc, ptx::RegsType::get({2}, builder.getI32Type()));
-    code.name(sums, "sums");
-    auto sum = [&](int64_t i) { return code.get(sums, {code.index(i)}); };
-    auto setSum = [&](int64_t i, Value value) { code.set(sums, {code.index(i)}, value); };
-    auto walkRun = [&](function_ref<void(Value)> body) {
-      auto loop = scf::ForOp::create(builder, code.loc, first, end, code.i32(1));
-      loop->setAttr("ptx.name", builder.getStringAttr("bucket"));
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPointToStart(loop.getBody());
-      body(code.mul(loop.getInductionVar(), 4));
-    };
-    setSum(0, code.i32(0));
-    walkRun([&](Value offset) {
-      setSum(0, code.add(sum(0), ptx::LdSharedI32Op::create(builder, code.loc,
-                                                            code.add(counters, offset))));
-    });
-    ptx::SyncwarpOp::create(builder, code.loc);
-    // Inclusive sum over the lanes, doubling the distance.
-    setSum(1, sum(0));
-    for (int64_t distance = 1; distance < 32; distance *= 2) {
-      Value from = code.sub(lane, code.i32(distance));
-      Value other = ptx::ShflIdxOp::create(builder, code.loc, sum(1), code.max(from, code.i32(0)));
-      Value added = code.select(code.less(from, code.i32(0)), code.i32(0), other);
-      setSum(1, code.add(sum(1), added));
-    }
-    setSum(1, code.sub(sum(1), sum(0)));
-    walkRun([&](Value offset) {
-      Value count = ptx::LdSharedI32Op::create(builder, code.loc, code.add(counters, offset));
-      ptx::StSharedI32Op::create(builder, code.loc, code.add(starts, offset), sum(1));
-      setSum(1, code.add(sum(1), count));
-    });
   }
 
   Value boundaries(Code &code, SchedulerOp scheduler) {

@@ -14,10 +14,19 @@ using namespace moejit::tile;
 
 namespace {
 
+/// True where every element has an index of 32 bits.
+bool hasSmallIndices(ViewType view) {
+  int64_t elements = 1;
+  for (int64_t extent : view.getShape())
+    if (extent < 1 || (elements *= extent) > INT32_MAX)
+      return false;
+  return true;
+}
+
 /// Bulk copies can bring single scales of a packed view, and vectors whose rows are 16 bytes apart.
 bool canCopyInBulk(LoadOp load) {
   std::optional<FieldLayout> layout = fieldLayout(load.getResult().getType());
-  if (!layout)
+  if (!layout || load.getItems())
     return false;
   switch (layout->kind) {
   case FieldLayout::Kind::Matrix:
@@ -26,7 +35,7 @@ bool canCopyInBulk(LoadOp load) {
     return load.getBulk() && !load.getRowsBy();
   case FieldLayout::Kind::Scalars:
     return ShapedType::isStaticShape(load.getView().getType().getShape()) &&
-           !load.getView().getType().hasLaunchStride();
+           !load.getView().getType().hasLaunchStride() && hasSmallIndices(load.getView().getType());
   }
   return false;
 }
@@ -80,9 +89,13 @@ struct StageLoads : tile::impl::TileStageLoadsBase<StageLoads> {
       return unfit.emitOpError("cannot be copied in bulk: ")
              << unfit.getResult().getType()
              << " is not f8 in rows of 128 elements, at most 256 of them";
+    // Packed scales are used where their bytes are.
+    auto isBefore = [&](Operation *user) {
+      return block.findAncestorOpInBlock(*user)->isBeforeInBlock(firstUse);
+    };
     auto isUsedBefore = [&](LoadOp load) {
       return llvm::any_of(load.getResult().getUsers(), [&](Operation *user) {
-        return block.findAncestorOpInBlock(*user)->isBeforeInBlock(firstUse);
+        return isa<UnpackOp>(user) ? llvm::any_of(user->getUsers(), isBefore) : isBefore(user);
       });
     };
     for (LoadOp load : block.getOps<LoadOp>())
@@ -110,11 +123,11 @@ struct StageLoads : tile::impl::TileStageLoadsBase<StageLoads> {
     builder.setInsertionPoint(firstUse);
     auto once = OnceOp::create(builder, loc);
     builder.createBlock(&once.getBody());
-    Value filling = AcquireOp::create(builder, loc, SlotType::get(&getContext()), ring);
+    Value filling = AcquireOp::create(builder, loc, SlotType::get(&getContext()), ring, Value());
     for (auto [index, op] : llvm::enumerate(loads)) {
       auto load = cast<LoadOp>(op);
       CopyOp::create(builder, load.getLoc(), load.getView(), load.getCoordinates(), filling,
-                     load.getRowsBy(), index, false);
+                     load.getRowsBy(), Value(), index, false);
     }
     PublishOp::create(builder, loc, filling);
 
@@ -124,6 +137,9 @@ struct StageLoads : tile::impl::TileStageLoadsBase<StageLoads> {
       auto load = cast<LoadOp>(op);
       Value field = FieldOp::create(builder, load.getLoc(), load.getResult().getType(), full, index,
                                     load.getView(), load.getCoordinates());
+      for (Operation *user : llvm::make_early_inc_range(load.getResult().getUsers()))
+        if (isa<UnpackOp>(user) && user->getBlock() == &block && user->isBeforeInBlock(firstUse))
+          user->moveAfter(field.getDefiningOp());
       load.getResult().replaceAllUsesWith(field);
       load.erase();
     }

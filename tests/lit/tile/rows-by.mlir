@@ -43,3 +43,22 @@ tile.kernel @batched("x" %x: !tile.view<?x128xf8E4M3FN>, "x_scales" %xs: !tile.v
 // CHECK: ptx.ld_global_f32
 // CHECK: ptx.ld_shared_i32
 // CHECK: ptx.st_global_b32
+
+// With a map ids are global: one outside the map, or mapped to no expert, is nobody's.
+// CHECK-LABEL: ptx.kernel @mapped
+// CHECK-SAME: %expertIds: !ptx.ptr {{.*}}, %expertMap: !ptx.ptr
+// CHECK: %[[ID:.*]] = ptx.ld_global_i32 %expertIds
+// CHECK: %[[BELOW:.*]] = arith.cmpi slt, %[[ID]], %c9_i32
+// CHECK: %[[INSIDE:.*]] = arith.andi %{{.*}}, %[[BELOW]]
+// CHECK: scf.if %[[INSIDE]] -> (i32)
+// CHECK: ptx.ld_global_i32 %expertMap
+// CHECK: } else {
+// CHECK: scf.yield %c-1_i32
+tile.kernel @mapped("x" %x: !tile.view<?x128xf8E4M3FN>, "expert_ids" %ids: !tile.view<?xi32>, "expert_map" %map: !tile.view<9xi32>, "y" %y: !tile.view<?x128xbf16>) warpgroups 1 {
+  %q = tile.scheduler batched(%ids : !tile.view<?xi32>) map(%map : !tile.view<9xi32>) tile [64, 128] columns 128 experts 4 order static raster 1 zeroed
+  tile.for_tiles %q -> %e, %m, %n, %rows, %live {
+    %acc = tile.acc : !tile.acc<64x128>
+    tile.fill %acc : !tile.acc<64x128>
+    tile.store %acc -> %y[%m, %n] rows %rows rows_by %q : !tile.acc<64x128>, !tile.view<?x128xbf16>
+  }
+}
