@@ -21,8 +21,13 @@ std::optional<Operand> operandFrom(StringRef name) {
       .Case("offsets", Operand::Offsets)
       .Case("counts", Operand::Counts)
       .Case("expert_ids", Operand::ExpertIds)
+      .Case("expert_map", Operand::ExpertMap)
       .Case("y", Operand::Y)
       .Case("workspace", Operand::Workspace)
+      .Case("counters", Operand::Counters)
+      .Case("x_quantized", Operand::XQuantized)
+      .Case("x_quantized_scales", Operand::XQuantizedScales)
+      .Case("errors", Operand::Errors)
       .Default(std::nullopt);
 }
 
@@ -85,6 +90,22 @@ Result<KernelParameter> parameterFrom(DictionaryAttr entry) {
   return parameter;
 }
 
+Result<WorkspaceRegion> regionFrom(DictionaryAttr entry) {
+  auto name = entry.getAs<StringAttr>("operand");
+  auto bytes = entry.getAs<IntegerAttr>("bytes");
+  auto rowBytes = entry.getAs<IntegerAttr>("row_bytes");
+  auto isZeroed = entry.getAs<BoolAttr>("zeroed");
+  std::optional<Operand> operand = name ? operandFrom(name.getValue()) : std::nullopt;
+  if (!operand || !bytes || !rowBytes || !isZeroed)
+    return missing("a region of the workspace lacks a field");
+  WorkspaceRegion region;
+  region.operand = *operand;
+  region.bytes = static_cast<uint64_t>(bytes.getInt());
+  region.rowBytes = static_cast<uint64_t>(rowBytes.getInt());
+  region.isZeroed = isZeroed.getValue();
+  return region;
+}
+
 } // namespace
 
 Result<LaunchData> launchDataFromKernel(ptx::KernelOp kernel) {
@@ -101,8 +122,13 @@ Result<LaunchData> launchDataFromKernel(ptx::KernelOp kernel) {
   launch.grid.tileN = grid.getAs<IntegerAttr>("tile_n").getInt();
   launch.grid.n = grid.getAs<IntegerAttr>("columns").getInt();
   launch.grid.numExperts = grid.getAs<IntegerAttr>("experts").getInt();
-  if (auto bytes = kernel->getAttrOfType<IntegerAttr>("tile.workspace_bytes"))
-    launch.workspaceBytes = static_cast<uint64_t>(bytes.getInt());
+  if (auto regions = kernel->getAttrOfType<ArrayAttr>("tile.workspace"))
+    for (Attribute entry : regions) {
+      Result<WorkspaceRegion> region = regionFrom(cast<DictionaryAttr>(entry));
+      if (!region)
+        return region.error();
+      launch.workspace.push_back(*region);
+    }
   for (Attribute entry : maps) {
     Result<TensorMapRecipe> recipe = recipeFrom(cast<DictionaryAttr>(entry));
     if (!recipe)

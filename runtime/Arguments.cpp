@@ -1,10 +1,13 @@
 // Checks the tensors of one launch and computes its grid, tensor maps and parameters.
 #include "runtime/Arguments.h"
 
+#include "runtime/Checks.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace moejit {
 namespace {
@@ -155,48 +158,73 @@ Result<void> checkLaunchData(const LaunchData &launch) {
                    fmt::format("a parameter names tensor map {} of {}", parameter.recipe,
                                launch.tensorMaps.size()),
                    {}};
+  for (Operand operand :
+       {Operand::Workspace, Operand::Counters, Operand::XQuantized, Operand::XQuantizedScales})
+    if (reads(launch, operand) && regionPlace(launch, operand, 1).bytes == 0)
+      return Error{ErrorCode::ParseError,
+                   fmt::format("the kernel uses {}, which has no place in its workspace",
+                               operandName(operand)),
+                   {}};
   return {};
 }
 
-constexpr std::array inputOperands = {Operand::X,       Operand::XScales,  Operand::W,
-                                      Operand::WScales, Operand::Offsets,  Operand::ExpertIds,
-                                      Operand::Counts,  Operand::ExpertMap};
+constexpr std::array tensorOperands = {
+    Operand::X,         Operand::XScales, Operand::W,         Operand::WScales, Operand::Offsets,
+    Operand::ExpertIds, Operand::Counts,  Operand::ExpertMap, Operand::Y,       Operand::Errors};
 
 } // namespace
 
-TensorArgument tensorOf(const GemmArguments &arguments, Operand operand) {
+TensorArgument GemmArguments::*memberOf(Operand operand) {
   switch (operand) {
   case Operand::X:
-    return arguments.x;
+    return &GemmArguments::x;
   case Operand::XScales:
-    return arguments.xScales;
+    return &GemmArguments::xScales;
   case Operand::W:
-    return arguments.w;
+    return &GemmArguments::w;
   case Operand::WScales:
-    return arguments.wScales;
+    return &GemmArguments::wScales;
   case Operand::Offsets:
-    return arguments.offsets;
+    return &GemmArguments::offsets;
   case Operand::ExpertIds:
-    return arguments.expertIds;
+    return &GemmArguments::expertIds;
   case Operand::Counts:
-    return arguments.counts;
+    return &GemmArguments::counts;
   case Operand::ExpertMap:
-    return arguments.expertMap;
+    return &GemmArguments::expertMap;
   case Operand::Y:
-    return arguments.y;
+    return &GemmArguments::y;
+  case Operand::Errors:
+    return &GemmArguments::errors;
   case Operand::Workspace:
+  case Operand::Counters:
+  case Operand::XQuantized:
+  case Operand::XQuantizedScales:
     break;
   }
-  return {arguments.workspace, 0};
+  return nullptr;
+}
+
+TensorArgument tensorOf(const GemmArguments &arguments, Operand operand) {
+  TensorArgument GemmArguments::*member = memberOf(operand);
+  return member ? arguments.*member : TensorArgument{arguments.workspace, 0};
+}
+
+bool isOutput(const Spec &spec, Operand operand) {
+  if (operand == Operand::XScales)
+    return spec.computation == Computation::Quantize && spec.xScales.source == ScaleSource::Dynamic;
+  return operand == Operand::Y || operand == Operand::Errors;
 }
 
 OperandLayout operandLayout(const Spec &spec, Operand operand, int64_t rows) {
   switch (operand) {
   case Operand::X:
-    return matrixLayout(rows, spec.k, elementBytes(spec.xType));
+    return matrixLayout(rows, spec.k, elementBytes(spec.quantizeFrom.value_or(spec.xType)));
   case Operand::W:
     return matrixLayout(spec.numExperts * spec.n, spec.k, elementBytes(spec.wType));
   case Operand::Y:
+    if (spec.computation == Computation::Quantize)
+      return matrixLayout(rows, spec.k, elementBytes(spec.xType));
     return matrixLayout(rows, spec.n, elementBytes(spec.outType));
   case Operand::XScales: {
     std::vector<int64_t> shape = xShape(spec);
@@ -213,8 +241,15 @@ OperandLayout operandLayout(const Spec &spec, Operand operand, int64_t rows) {
   case Operand::Counts:
     return vectorLayout(spec.numExperts);
   case Operand::ExpertMap:
-    return vectorLayout(0);
+    return vectorLayout(spec.expertMapSize);
+  case Operand::XQuantized:
+    return matrixLayout(rows, spec.k, elementBytes(spec.xType));
+  case Operand::XQuantizedScales:
+    return operandLayout(quantizedGemm(spec), Operand::XScales, rows);
+  case Operand::Errors:
+    return {1, errorWords, errorWords, 8, 8, 8};
   case Operand::Workspace:
+  case Operand::Counters:
     break;
   }
   return {0, 0, 0, 1, 16, 1};
@@ -242,46 +277,59 @@ Result<void> checkArguments(const Spec &spec, const LaunchData &launch,
   if (spec.dispatch == Dispatch::Batched && rows > batchedRowLimit)
     return refusal(fmt::format("rows: batched takes at most {}, got {}", batchedRowLimit, rows),
                    "sort the rows by expert and use 'grouped', or launch in parts");
-  if (launch.workspaceBytes > 0) {
+  const uint64_t needed = workspaceBytes(launch, rows);
+  if (needed > 0) {
     auto address = reinterpret_cast<uint64_t>(arguments.workspace);
-    if (!arguments.workspace || arguments.workspaceBytes < launch.workspaceBytes)
-      return refusal(fmt::format("workspace: {} bytes at {:#x}, the kernel needs {}",
-                                 arguments.workspaceBytes, address, launch.workspaceBytes),
-                     "allocate workspaceBytes once and keep it for one launch in flight");
+    if (!arguments.workspace || arguments.workspaceBytes < needed)
+      return refusal(fmt::format("workspace: {} bytes at {:#x}, the kernel needs {} for {} rows",
+                                 arguments.workspaceBytes, address, needed, rows),
+                     "allocate workspaceBytes(rows) once and keep it for one launch in flight");
     if (address % 16)
       return refusal(fmt::format("workspace: address {:#x} is not a multiple of 16", address),
                      "it must be aligned to 16 bytes");
   }
 
-  Footprint workspace = {reinterpret_cast<uint64_t>(arguments.workspace), launch.workspaceBytes,
-                         launch.workspaceBytes, 0};
-  Footprint output;
-  if (reads(launch, Operand::Y)) {
-    Result<Footprint> checked = checkOperand(spec, launch, arguments, Operand::Y);
-    if (!checked)
-      return checked.error();
-    output = *checked;
-  }
-  for (Operand operand : inputOperands) {
-    if (!reads(launch, operand))
+  Footprint workspace = {reinterpret_cast<uint64_t>(arguments.workspace), needed, needed, 0};
+  std::vector<std::pair<Operand, Footprint>> outputs;
+  for (Operand operand : tensorOperands)
+    if (isOutput(spec, operand) && reads(launch, operand)) {
+      Result<Footprint> checked = checkOperand(spec, launch, arguments, operand);
+      if (!checked)
+        return checked.error();
+      outputs.emplace_back(operand, *checked);
+    }
+  auto refuseOverlap = [](Operand output, const Footprint &of, const char *other,
+                          const Footprint &at) {
+    return refusal(fmt::format("{}: [{:#x}, {:#x}) overlaps {} at [{:#x}, {:#x})",
+                               operandName(output), of.begin, of.begin + of.bytes, other, at.begin,
+                               at.begin + at.bytes),
+                   "an output has memory of its own");
+  };
+  for (Operand operand : tensorOperands) {
+    if (isOutput(spec, operand) || !reads(launch, operand))
       continue;
     Result<Footprint> input = checkOperand(spec, launch, arguments, operand);
     if (!input)
       return input.error();
-    if (overlap(output, *input))
-      return refusal(fmt::format("y: [{:#x}, {:#x}) overlaps {} at [{:#x}, {:#x})", output.begin,
-                                 output.begin + output.bytes, operandName(operand), input->begin,
-                                 input->begin + input->bytes),
-                     "an output has memory of its own");
+    for (const auto &[output, footprint] : outputs)
+      if (overlap(footprint, *input))
+        return refuseOverlap(output, footprint, operandName(operand), *input);
     // A launch zeroes its workspace first.
     if (overlap(workspace, *input))
       return refusal(
           fmt::format("{}: overlaps the workspace at {:#x}", operandName(operand), workspace.begin),
           "the workspace has memory of its own");
   }
-  if (overlap(output, workspace))
-    return refusal(fmt::format("y: overlaps the workspace at {:#x}", workspace.begin),
-                   "an output has memory of its own");
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto &[operand, footprint] = outputs[i];
+    if (overlap(footprint, workspace))
+      return refusal(
+          fmt::format("{}: overlaps the workspace at {:#x}", operandName(operand), workspace.begin),
+          "an output has memory of its own");
+    for (size_t j = 0; j < i; ++j)
+      if (overlap(footprint, outputs[j].second))
+        return refuseOverlap(operand, footprint, operandName(outputs[j].first), outputs[j].second);
+  }
   return {};
 }
 
@@ -324,13 +372,14 @@ Result<LaunchPlan> prepareLaunch(const Artifact &artifact, const GemmArguments &
     return blocks.error();
   plan.blocks = *blocks;
   plan.workspace = arguments.workspace;
-  plan.workspaceBytes = launch.workspaceBytes;
+  plan.zeroedBytes = zeroedBytes(launch);
 
   plan.tensorMaps.reserve(launch.tensorMaps.size());
   for (const TensorMapRecipe &recipe : launch.tensorMaps) {
     Result<TensorMapValues> values = resolveTensorMap(artifact.spec, recipe, arguments);
     if (!values)
       return values.error();
+    values->address += regionPlace(launch, recipe.operand, arguments.rows).offset;
     plan.tensorMaps.push_back(*values);
   }
   plan.parameters.reserve(launch.parameters.size());
@@ -342,7 +391,8 @@ Result<LaunchPlan> prepareLaunch(const Artifact &artifact, const GemmArguments &
       value.tensorMap = parameter.recipe;
       break;
     case KernelParameter::Kind::Pointer:
-      value.value = reinterpret_cast<uint64_t>(tensorOf(arguments, parameter.operand).data);
+      value.value = reinterpret_cast<uint64_t>(tensorOf(arguments, parameter.operand).data) +
+                    regionPlace(launch, parameter.operand, arguments.rows).offset;
       break;
     case KernelParameter::Kind::Rows:
       value.value = uint64_t(arguments.rows);

@@ -28,15 +28,24 @@ struct GemmArguments {
   TensorArgument counts;    ///< masked: i32 [E]
   TensorArgument expertMap; ///< batched with a map: i32
   TensorArgument y;         ///< [rows, N]
-  int64_t rows = 0;         ///< S; for masked all rows of the buffers, E · Mmax
+  /// checked kernels: i64 [errorWords], zeroed by the caller; read it with describeChecks
+  /// (runtime/Checks.h) once the launch has finished. Words of several launches add up.
+  TensorArgument errors;
+  int64_t rows = 0; ///< S; for masked all rows of the buffers, E · Mmax
   void *workspace =
-      nullptr; ///< LaunchData::workspaceBytes bytes; belongs to this launch until it has finished
+      nullptr; ///< workspaceBytes(launch, rows) bytes; belongs to this launch until it has finished
   size_t workspaceBytes = 0;
   int64_t smLimit = 0; ///< most SMs the launch may occupy; 0: all
 };
 
-/// The tensor `operand` of `arguments`. Operand::Workspace gives the workspace.
+/// The member of GemmArguments that is `operand`; null for the workspace and its regions.
+TensorArgument GemmArguments::*memberOf(Operand operand);
+/// The tensor `operand` of `arguments`. A scratch operand gives the whole workspace.
 TensorArgument tensorOf(const GemmArguments &arguments, Operand operand);
+
+/// Whether a launch of `spec` writes `operand`, which is no scratch: y, the error words, and the
+/// scales that a quantization computes.
+bool isOutput(const Spec &spec, Operand operand);
 
 /// How an operand lies in memory, as `rows` stored rows of `columns` elements.
 struct OperandLayout {
@@ -59,8 +68,9 @@ int64_t rowStrideElements(const Spec &spec, const GemmArguments &arguments, Oper
 inline constexpr int64_t maxLaunchRows = INT32_MAX - 255;
 
 /// Refuses what a launch could not survive: a null pointer of an operand the kernel reads,
-/// misaligned addresses and strides, strides that are too small or that the kernel does not take, y
-/// or the workspace overlapping another operand, more than maxLaunchRows rows, a missing workspace.
+/// misaligned addresses and strides, strides that are too small or that the kernel does not take,
+/// y, errors or the workspace overlapping another operand, more than maxLaunchRows rows, a missing
+/// workspace.
 /// rows = 0 succeeds with null pointers. Errors: InvalidArgument naming the operand, the value and
 /// the limit.
 Result<void> checkArguments(const Spec &spec, const LaunchData &launch,
@@ -79,7 +89,7 @@ struct LaunchPlan {
   uint32_t threads = 0;
   uint32_t cluster = 1;
   uint32_t sharedBytes = 0;
-  uint64_t workspaceBytes = 0; ///< to be zeroed in-stream before the kernel
+  uint64_t zeroedBytes = 0; ///< of the workspace, to be zeroed in-stream before the kernel
   void *workspace = nullptr;
   std::vector<TensorMapValues> tensorMaps; ///< in the order of LaunchData::tensorMaps
   std::vector<LaunchParameter> parameters; ///< in the order of LaunchData::parameters

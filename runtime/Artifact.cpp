@@ -38,8 +38,9 @@ enum class Tag : uint32_t {
   Ptx,
   Source,
   CompileLog,
+  Workspace,
 };
-constexpr uint32_t lastTag = uint32_t(Tag::CompileLog);
+constexpr uint32_t lastTag = uint32_t(Tag::Workspace);
 
 class Writer {
 public:
@@ -123,7 +124,7 @@ LaunchValue readValue(Reader &reader) {
   LaunchValue value;
   value.kind = record.enumerator(LaunchValue::Kind::StrideBytes);
   value.constant = record.number<int64_t>();
-  value.operand = record.enumerator(Operand::Workspace);
+  value.operand = record.enumerator(lastOperand);
   reader.failed |= record.failed;
   return value;
 }
@@ -164,7 +165,7 @@ std::vector<TensorMapRecipe> readTensorMaps(Reader &reader) {
   for (size_t i = 0, count = reader.count(); i < count && !reader.failed; ++i) {
     Reader record(reader.text());
     TensorMapRecipe recipe;
-    recipe.operand = record.enumerator(Operand::Workspace);
+    recipe.operand = record.enumerator(lastOperand);
     std::optional<ElementType> type = parseElementType(record.text());
     recipe.type = type.value_or(ElementType::F8E4M3FN);
     recipe.extents = readValues(record);
@@ -201,11 +202,45 @@ std::vector<KernelParameter> readParameters(Reader &reader) {
     KernelParameter parameter;
     parameter.kind = record.enumerator(KernelParameter::Kind::Stride);
     parameter.recipe = record.number<uint32_t>();
-    parameter.operand = record.enumerator(Operand::Workspace);
+    parameter.operand = record.enumerator(lastOperand);
     reader.failed |= record.failed;
     parameters.push_back(parameter);
   }
   return parameters;
+}
+
+std::string workspaceText(const std::vector<WorkspaceRegion> &regions) {
+  Writer writer;
+  writer.number(uint32_t(regions.size()));
+  for (const WorkspaceRegion &region : regions) {
+    Writer record;
+    record.number(uint8_t(region.operand));
+    record.number(region.bytes);
+    record.number(region.rowBytes);
+    record.number(uint8_t(region.isZeroed));
+    writer.text(record.bytes);
+  }
+  return writer.bytes;
+}
+
+std::vector<WorkspaceRegion> readWorkspace(Reader &reader) {
+  std::vector<WorkspaceRegion> regions;
+  for (size_t i = 0, count = reader.count(); i < count && !reader.failed; ++i) {
+    Reader record(reader.text());
+    WorkspaceRegion region;
+    region.operand = record.enumerator(lastOperand);
+    region.bytes = record.number<uint64_t>();
+    region.rowBytes = record.number<uint64_t>();
+    region.isZeroed = record.enumerator(uint8_t(1)) != 0;
+    // Zeroed regions come first and do not grow, and sums of sizes stay in 64 bits.
+    bool isSound = isScratch(region.operand) && region.bytes <= WorkspaceRegion::maxBytes &&
+                   region.rowBytes <= WorkspaceRegion::maxRowBytes &&
+                   (!region.isZeroed ||
+                    (region.rowBytes == 0 && (regions.empty() || regions.back().isZeroed)));
+    reader.failed |= record.failed || !isSound || i >= size_t(lastOperand);
+    regions.push_back(region);
+  }
+  return regions;
 }
 
 std::string payloadOf(const Artifact &artifact) {
@@ -218,7 +253,6 @@ std::string payloadOf(const Artifact &artifact) {
   numbers.number(launch.threads);
   numbers.number(launch.cluster);
   numbers.number(launch.sharedBytes);
-  numbers.number(launch.workspaceBytes);
   const ResourceUsage &usage = artifact.resources;
   for (uint32_t value : {usage.registers, usage.spillStoreBytes, usage.spillLoadBytes,
                          usage.stackBytes, usage.staticSharedBytes})
@@ -241,6 +275,7 @@ std::string payloadOf(const Artifact &artifact) {
   writer.field(Tag::Ptx, artifact.ptx);
   writer.field(Tag::Source, artifact.source);
   writer.field(Tag::CompileLog, artifact.compileLog);
+  writer.field(Tag::Workspace, workspaceText(launch.workspace));
   return std::move(writer.bytes);
 }
 
@@ -318,11 +353,14 @@ const char *readField(Tag tag, std::string_view bytes, bool mayBeLonger, Artifac
     launch.threads = reader.number<uint32_t>();
     launch.cluster = reader.number<uint32_t>();
     launch.sharedBytes = reader.number<uint32_t>();
-    launch.workspaceBytes = reader.number<uint64_t>();
     break;
   case Tag::TensorMaps:
     name = "tensor maps";
     launch.tensorMaps = readTensorMaps(reader);
+    break;
+  case Tag::Workspace:
+    name = "workspace";
+    launch.workspace = readWorkspace(reader);
     break;
   case Tag::Parameters:
     name = "parameters";
@@ -363,9 +401,62 @@ const char *operandName(Operand operand) {
   case Operand::Y:
     return "y";
   case Operand::Workspace:
+    return "workspace";
+  case Operand::Errors:
+    return "errors";
+  case Operand::Counters:
+    return "counters";
+  case Operand::XQuantized:
+    return "xQuantized";
+  case Operand::XQuantizedScales:
     break;
   }
-  return "workspace";
+  return "xQuantizedScales";
+}
+
+namespace {
+
+/// Bytes of workspace up to the end of the first `count` regions, each begun on its alignment.
+uint64_t regionsEnd(const LaunchData &launch, size_t count, int64_t rows) {
+  uint64_t end = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const WorkspaceRegion &region = launch.workspace[i];
+    end = (end + WorkspaceRegion::alignBytes - 1) / WorkspaceRegion::alignBytes *
+          WorkspaceRegion::alignBytes;
+    end += region.bytes + region.rowBytes * uint64_t(rows);
+  }
+  return end;
+}
+
+} // namespace
+
+uint64_t workspaceBytes(const LaunchData &launch, int64_t rows) {
+  return regionsEnd(launch, launch.workspace.size(), rows);
+}
+
+uint64_t workspaceBytesPerRow(const LaunchData &launch) {
+  uint64_t bytes = 0;
+  for (const WorkspaceRegion &region : launch.workspace)
+    bytes += region.rowBytes;
+  return bytes;
+}
+
+uint64_t zeroedBytes(const LaunchData &launch) {
+  size_t count = 0;
+  while (count < launch.workspace.size() && launch.workspace[count].isZeroed)
+    ++count;
+  return regionsEnd(launch, count, 0);
+}
+
+RegionPlace regionPlace(const LaunchData &launch, Operand operand, int64_t rows) {
+  for (size_t i = 0; i < launch.workspace.size(); ++i) {
+    const WorkspaceRegion &region = launch.workspace[i];
+    if (region.operand != operand)
+      continue;
+    uint64_t bytes = region.bytes + region.rowBytes * uint64_t(rows);
+    return {regionsEnd(launch, i + 1, rows) - bytes, bytes};
+  }
+  return {};
 }
 
 std::string serialize(const Artifact &artifact) {

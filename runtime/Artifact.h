@@ -24,8 +24,18 @@ enum class Operand : uint8_t {
   Counts,
   ExpertMap,
   Y,
-  Workspace
+  Workspace,
+  Errors, ///< of a checked kernel: i64 [errorWords] (runtime/Checks.h)
+  // Scratch, regions of the workspace (isScratch).
+  Counters,        ///< i32 by which blocks share work out
+  XQuantized,      ///< x of Spec::xType, which the launch made of its x
+  XQuantizedScales ///< the scales of XQuantized, as quantizedGemm(spec) lays them out
 };
+inline constexpr Operand lastOperand = Operand::XQuantizedScales;
+/// Whether `operand` is no tensor of the caller's but a region of the workspace.
+constexpr bool isScratch(Operand operand) {
+  return operand == Operand::Workspace || operand >= Operand::Counters;
+}
 const char *operandName(Operand operand);
 
 /// A number of a launch: a constant, the row count, or an operand's row stride in bytes.
@@ -77,17 +87,44 @@ struct GridRule {
   bool operator==(const GridRule &) const = default;
 };
 
+/// A part of the workspace, for one scratch operand of the kernel. Regions lie one after the other
+/// in their order, each on a multiple of 128 bytes.
+struct WorkspaceRegion {
+  static constexpr uint64_t alignBytes = 128;
+  static constexpr uint64_t maxBytes = uint64_t(1) << 40, maxRowBytes = uint64_t(1) << 30;
+
+  Operand operand = Operand::Workspace; ///< Workspace: the counter of the tile queue
+  uint64_t bytes = 0;                   ///< at most maxBytes
+  uint64_t rowBytes = 0;                ///< as many more for each row of the launch
+  bool isZeroed = false; ///< zeroed in-stream before the kernel; such regions come first
+  bool operator==(const WorkspaceRegion &) const = default;
+};
+
 struct LaunchData {
   std::string entry = "moejit_kernel"; ///< symbol in the cubin
   GridRule grid;
   uint32_t threads = 0;
   uint32_t cluster = 1;
-  uint32_t sharedBytes = 0;    ///< dynamic shared memory
-  uint64_t workspaceBytes = 0; ///< caller-owned; zeroed in-stream before the kernel
+  uint32_t sharedBytes = 0;               ///< dynamic shared memory
+  std::vector<WorkspaceRegion> workspace; ///< caller-owned memory
   std::vector<TensorMapRecipe> tensorMaps;
   std::vector<KernelParameter> parameters;
   bool operator==(const LaunchData &) const = default;
 };
+
+/// Bytes of workspace that a launch over `rows` rows needs.
+uint64_t workspaceBytes(const LaunchData &launch, int64_t rows);
+/// Bytes by which that grows with every row, apart from what alignment takes.
+uint64_t workspaceBytesPerRow(const LaunchData &launch);
+/// Bytes at the start of the workspace that are zeroed before the kernel: all zeroed regions.
+uint64_t zeroedBytes(const LaunchData &launch);
+/// Where the region of `operand` begins in the workspace of a launch over `rows` rows, and its
+/// bytes; zeros when there is none.
+struct RegionPlace {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
+RegionPlace regionPlace(const LaunchData &launch, Operand operand, int64_t rows);
 
 /// What ptxas reported.
 struct ResourceUsage {
@@ -100,7 +137,7 @@ struct ResourceUsage {
 };
 
 struct Artifact {
-  static constexpr uint32_t formatMajor = 1;
+  static constexpr uint32_t formatMajor = 2;
   static constexpr uint32_t formatMinor = 0;
 
   Spec spec;

@@ -99,13 +99,13 @@ Result<void> checkRows(int64_t rows) {
   return Error{ErrorCode::InvalidArgument, fmt::format("rows: {} is negative", rows), {}};
 }
 
-Error notInCache(const Spec &spec, const Target &target, int64_t rows,
+Error notInCache(const Spec &spec, const JitOptions &options, int64_t rows,
                  const std::vector<IndexedRange> &known) {
   Error error;
   error.code = ErrorCode::NotInCache;
-  error.message =
-      fmt::format("not in the cache; build it with: moejit aot --arch {} --rows {} --spec '{}'",
-                  target.arch, rows, canonicalText(spec));
+  error.message = fmt::format(
+      "not in the cache; build it with: moejit aot --arch {} --rows {}{} --spec '{}'",
+      options.target.arch, rows, options.plan.checked ? " --checked" : "", canonicalText(spec));
   for (const IndexedRange &range : known)
     error.notes.push_back(
         fmt::format("the cache knows rows {} to {}: {}", range.minRows, range.maxRows, range.name));
@@ -153,7 +153,7 @@ Result<Jit::Shared::Ready> Jit::Shared::findReady(const Spec &spec, const std::s
       if (artifact && range.minRows <= rows && rows <= range.maxRows)
         return readyOf(std::move(artifact), range.minRows, range.maxRows);
   }
-  return notInCache(spec, options.target, rows, known);
+  return notInCache(spec, options, rows, known);
 }
 
 Result<Jit::Shared::Ready> Jit::Shared::makeReady(const Spec &spec, const std::string &lookupKey,
@@ -205,7 +205,7 @@ Result<std::shared_ptr<Kernel>> Jit::Shared::obtain(JitHandle::State &state, int
       return found.error();
     return state.add(std::move(*found), rows);
   }
-  std::vector<PlannedRange> planned = planRanges(state.spec, options.target);
+  std::vector<PlannedRange> planned = planRanges(state.spec, options.target, options.plan);
   auto range = std::find_if(planned.begin(), planned.end(), [&](const PlannedRange &candidate) {
     return candidate.minRows <= rows && rows <= candidate.maxRows;
   });
@@ -287,7 +287,7 @@ JitHandle Jit::handle(const Spec &spec) {
   if (!state) {
     state = std::make_shared<JitHandle::State>();
     state->spec = spec;
-    state->lookupKey = lookupKeyText(spec, shared->options.target);
+    state->lookupKey = lookupKeyText(spec, shared->options.target, shared->options.plan);
     state->jit = shared;
   }
   return JitHandle(state);
@@ -307,7 +307,7 @@ Result<std::shared_ptr<Kernel>> Jit::get(const Spec &spec, int64_t rows, cu::Str
 }
 
 Result<void> Jit::build(const Spec &spec) {
-  for (const PlannedRange &range : planRanges(spec, shared->options.target))
+  for (const PlannedRange &range : planRanges(spec, shared->options.target, shared->options.plan))
     if (Result<std::shared_ptr<Kernel>> built = get(spec, range.minRows); !built)
       return built.error();
   return {};
@@ -330,7 +330,7 @@ Result<uint64_t> Jit::workspaceBytes(const Spec &spec, int64_t maxRows) {
     Result<std::shared_ptr<Kernel>> kernel = found.kernel(rows);
     if (!kernel)
       return kernel.error();
-    bytes = std::max(bytes, (*kernel)->workspaceBytes());
+    bytes = std::max(bytes, (*kernel)->workspaceBytes(maxRows));
     int64_t last = found.state->find(rows)->maxRows;
     if (last >= maxRows)
       break;

@@ -28,6 +28,7 @@ struct JitOptions {
   std::shared_ptr<Cache> cache = {}; ///< null: kernels live and die with the Jit
   CompileFunction compile = {};      ///< empty: never compiles, finds kernels by lookup key alone
   Target target = {};
+  PlanRequest plan = {};             ///< of every kernel; part of both keys
   GeneratorIdentity generator = {};  ///< of `compile`; part of the build key
   const DriverApi *driver = nullptr; ///< null: openDriver() when a kernel is launched
 };

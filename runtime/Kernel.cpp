@@ -218,9 +218,9 @@ Result<void> Kernel::launch(const GemmArguments &arguments, cu::Stream stream) {
                              ? static_cast<void *>(&maps[parameter.tensorMap])
                              : static_cast<void *>(&parameter.value));
 
-  if (plan->workspaceBytes > 0)
+  if (plan->zeroedBytes > 0)
     if (cu::Status status = cuda.memsetD8Async(reinterpret_cast<cu::DevicePointer>(plan->workspace),
-                                               0, size_t(plan->workspaceBytes), stream))
+                                               0, size_t(plan->zeroedBytes), stream))
       return driverError(cuda, status, "cuMemsetD8Async (workspace)");
   cu::LaunchAttribute cluster;
   cluster.id = cu::LaunchAttribute::clusterDimension;

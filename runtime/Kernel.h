@@ -5,6 +5,7 @@
 #include "runtime/Arguments.h"
 #include "runtime/Driver.h"
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -25,8 +26,10 @@ public:
       : made(std::move(artifact)), api(driver) {}
 
   const Artifact &artifact() const { return *made; }
-  /// Bytes of workspace each launch in flight needs.
-  uint64_t workspaceBytes() const { return made->launch.workspaceBytes; }
+  /// Bytes of workspace that each launch in flight over up to `rows` rows needs.
+  uint64_t workspaceBytes(int64_t rows) const {
+    return moejit::workspaceBytes(made->launch, std::clamp<int64_t>(rows, 0, maxLaunchRows));
+  }
 
   /// Loads the binary into the current context, so that the next launch may be captured. Errors:
   /// Unavailable without a driver, InvalidArgument without a current context, DriverError naming
@@ -34,9 +37,9 @@ public:
   Result<void> load();
 
   /// Launches over `arguments.rows` rows; 0 rows launch nothing and need no driver. Zeroes the
-  /// workspace in-stream first. Errors: those of prepareLaunch and load; CaptureActive when
-  /// `stream` is being captured and the kernel is not loaded in this context (the capture stays
-  /// usable).
+  /// counters in the workspace in-stream first. Errors: those of prepareLaunch and load;
+  /// CaptureActive when `stream` is being captured and the kernel is not loaded in this context
+  /// (the capture stays usable).
   Result<void> launch(const GemmArguments &arguments, cu::Stream stream);
 
 private:

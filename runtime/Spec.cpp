@@ -151,6 +151,10 @@ bool ScaleLayout::hasPhase() const {
   return std::any_of(phase.begin(), phase.end(), [](int64_t entry) { return entry != 0; });
 }
 
+int64_t ScaleLayout::phaseAt(size_t dimension) const {
+  return dimension < phase.size() ? phase[dimension] : 0;
+}
+
 std::string ScaleLayout::granuleText() const {
   std::string text = "[";
   for (const Granule &entry : granule) {
@@ -193,6 +197,17 @@ std::vector<int64_t> scaleShape(const ScaleLayout &layout, const std::vector<int
   if (layout.order == ScaleOrder::MnMajor && rank > 1)
     std::swap(shape[rank - 1], shape[rank - 2]);
   return shape;
+}
+
+Spec quantizedGemm(const Spec &spec) {
+  Spec gemm = spec;
+  if (!spec.quantizeFrom)
+    return gemm;
+  gemm.quantizeFrom.reset();
+  gemm.xScales.order = ScaleOrder::RowMajor;
+  gemm.xScales.alignBytes = 0;
+  gemm.xScales.packing = 1;
+  return gemm;
 }
 
 Spec quantizeSpec(int64_t k, ElementType from, ElementType to, ScaleLayout scales) {

@@ -87,6 +87,10 @@ struct ScaleLayout {
   /// Extent of one scale along K (the last dimension), or 0 when scales do not vary along K.
   int64_t kGranule() const;
   bool hasPhase() const; ///< some phase is not 0
+  /// The phase of dimension `dimension`; 0 where none is given.
+  int64_t phaseAt(size_t dimension) const;
+  /// The phase of K, the last dimension.
+  int64_t kPhase() const { return granule.empty() ? 0 : phaseAt(granule.size() - 1); }
   /// What one scale covers, as text: "[1, 128]", "[expert, *]".
   std::string granuleText() const;
   /// Type of one stored word: `type`, or i32 for four packed f8E8M0FNU.
@@ -123,6 +127,10 @@ struct Spec {
 /// `scales`.
 Spec quantizeSpec(int64_t k, ElementType from, ElementType to, ScaleLayout scales);
 
+/// The GEMM that a launch with quantizeFrom runs on what its own quantization made of x: x is given
+/// in xType, its scales row-major, packed, a word each. Other specs stay as they are.
+Spec quantizedGemm(const Spec &spec);
+
 /// The one spelling of `spec`: every field, fixed order, no spaces that could vary. Equal specs
 /// give equal text; a phase that is 0 everywhere is spelled as an empty one.
 std::string canonicalText(const Spec &spec);
@@ -135,8 +143,8 @@ Result<Spec> parseSpec(std::string_view text);
 /// gives extent 1; `expert` gives numExperts.
 /// * parts: N (the last dimension but one) is divided by `parts`, each part is ceil-divided on its
 /// own, and their
-///   scale rows are stacked, also where the parts of the data are interleaved; a `*` gives one
-///   scale a part.
+///   scale rows are stacked, or alternate as the data rows do where those are interleaved; a `*`
+///   gives one scale a part.
 /// * phase: counted in front of the extent, in every part.
 /// * packing: the last dimension (K) counts words of `packing` scales.
 /// * mn_major: the last two extents are swapped, as they are in memory.

@@ -63,7 +63,7 @@ Artifact makeArtifact(const std::string &columns) {
   launch.grid = {16, 16, n, experts, 1};
   launch.threads = 32;
   launch.sharedBytes = 2048 + 16;
-  launch.workspaceBytes = 16;
+  launch.workspace = {{Operand::Workspace, 16, 0, true}};
   TensorMapRecipe map;
   map.operand = Operand::X;
   map.type = ElementType::F8E4M3FN;

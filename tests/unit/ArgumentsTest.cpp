@@ -157,16 +157,16 @@ TEST_CASE("interleaved views of one buffer pass when no byte is shared") {
 
 TEST_CASE("a workspace must be there, large enough and apart from all operands") {
   LaunchData launch = samples::launchData();
-  launch.workspaceBytes = 256;
+  launch.workspace = {{Operand::Workspace, 256, 0, true}};
   GemmArguments arguments = legal();
   auto message = [&] {
     Result<void> result = checkArguments(samples::spec(), launch, arguments);
     return result ? std::string() : result.error().message;
   };
-  CHECK(message() == "workspace: 0 bytes at 0x0, the kernel needs 256");
+  CHECK(message() == "workspace: 0 bytes at 0x0, the kernel needs 256 for 300 rows");
   arguments.workspace = at(0x70000000);
   arguments.workspaceBytes = 255;
-  CHECK(message() == "workspace: 255 bytes at 0x70000000, the kernel needs 256");
+  CHECK(message() == "workspace: 255 bytes at 0x70000000, the kernel needs 256 for 300 rows");
   arguments.workspaceBytes = 256;
   CHECK(message() == "");
   arguments.workspace = at(0x60000010);
@@ -176,6 +176,27 @@ TEST_CASE("a workspace must be there, large enough and apart from all operands")
                                  reinterpret_cast<uint64_t>(arguments.w.data)));
   arguments.workspace = at(0x70000008);
   CHECK(message() == "workspace: address 0x70000008 is not a multiple of 16");
+}
+
+TEST_CASE("error words of a checked kernel must be there and apart from all operands") {
+  LaunchData launch = samples::launchData();
+  GemmArguments arguments = legal();
+  auto message = [&] {
+    Result<void> result = checkArguments(samples::spec(), launch, arguments);
+    return result ? std::string() : result.error().message;
+  };
+  CHECK(message() == ""); // this kernel has none
+  launch.parameters.push_back({KernelParameter::Kind::Pointer, 0, Operand::Errors});
+  CHECK(message() == "errors: the pointer is null with 100 rows");
+  arguments.errors.data = at(0x70000004);
+  CHECK(message() == "errors: address 0x70000004 is not a multiple of 8");
+  arguments.errors.data = at(0x70000008);
+  CHECK(message() == "");
+  for (uint64_t inside : {0x10000000, 0x60000008, 0x50000010}) {
+    arguments.errors.data = at(inside);
+    CHECK(message().find("errors: [") == 0);
+    CHECK(message().find("overlaps") != std::string::npos);
+  }
 }
 
 TEST_CASE("masked buffers are passed whole") {

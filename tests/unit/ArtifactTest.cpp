@@ -54,7 +54,8 @@ TEST_CASE("binary contents survive") {
   Artifact artifact = samples::artifact();
   for (int byte = 0; byte < 256; ++byte)
     artifact.cubin += char(byte);
-  artifact.launch.workspaceBytes = uint64_t(1) << 40;
+  artifact.launch.workspace = {{Operand::Workspace, 4, 0, true},
+                               {Operand::XQuantized, uint64_t(1) << 40, 7168, false}};
   artifact.launch.tensorMaps[0].extents[0].constant = -1;
   Result<Artifact> back = deserialize(serialize(artifact));
   REQUIRE(back);
@@ -132,7 +133,7 @@ TEST_CASE("another major format is refused by name, a newer minor is read") {
   other[8] = char(Artifact::formatMajor + 1);
   Result<Artifact> refused = deserialize(other);
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().message == "the artifact has format 2.0, this runtime reads format 1");
+  CHECK(refused.error().message == "the artifact has format 3.0, this runtime reads format 2");
 
   std::string extra("\x40\0\0\0\x02\0\0\0\0\0\0\0hi", 14);
   std::string payload = bytes.substr(headBytes) + extra;

@@ -23,8 +23,8 @@ void makeBundle(const std::string &folder) {
   options.folder = folder;
   std::shared_ptr<Cache> cache = *Cache::open(std::move(options));
   Artifact few = artifact(0), many = artifact(1);
-  few.launch.workspaceBytes = 64;
-  many.launch.workspaceBytes = 256;
+  few.launch.workspace = {{Operand::Workspace, 64, 0, true}};
+  many.launch.workspace = {{Operand::Workspace, 256, 0, true}};
   REQUIRE(cache->put(few, 0, 500));
   REQUIRE(cache->put(many, 501, INT64_MAX));
   REQUIRE(cache->writeManifest());
@@ -121,6 +121,25 @@ TEST_CASE("C API: a spec is parsed and looked up") {
   CHECK(std::string(opened.error).find("moejit aot") != std::string::npos);
   CHECK(moejit_gemm_find(nullptr, "", &gemm, nullptr, 0) == MOEJIT_INVALID_ARGUMENT);
   CHECK(moejit_gemm_find(opened.library, nullptr, &gemm, nullptr, 0) == MOEJIT_INVALID_ARGUMENT);
+}
+
+TEST_CASE("C API: checked kernels are found apart, and reports read as sentences") {
+  Opened opened;
+  moejit_gemm *gemm = nullptr;
+  CHECK(moejit_gemm_find_checked(opened.library, canonicalText(spec()).c_str(), &gemm,
+                                 opened.error, sizeof opened.error) == MOEJIT_NOT_IN_CACHE);
+  CHECK(std::string(opened.error).find("--checked") != std::string::npos);
+  CHECK(gemm == nullptr);
+  char text[200] = "old";
+  int64_t errors[MOEJIT_ERROR_WORDS] = {};
+  CHECK(moejit_describe_checks(opened.gemm, errors, text, sizeof text) == MOEJIT_OK);
+  CHECK(std::string(text).empty());
+  errors[0] = INT64_MAX - 4;
+  CHECK(moejit_describe_checks(opened.gemm, errors, text, sizeof text) == MOEJIT_OK);
+  CHECK(std::string(text) == "offsets: entry 4 lies outside the rows");
+  CHECK(moejit_describe_checks(opened.gemm, nullptr, text, sizeof text) ==
+        MOEJIT_INVALID_ARGUMENT);
+  CHECK(moejit_describe_checks(nullptr, errors, text, sizeof text) == MOEJIT_INVALID_ARGUMENT);
 }
 
 TEST_CASE("C API: the workspace covers every kernel up to the given rows") {

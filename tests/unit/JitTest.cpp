@@ -66,6 +66,25 @@ int64_t rangesOfSpec() { return int64_t(planRanges(samples::spec(), Target()).si
 
 } // namespace
 
+TEST_CASE_FIXTURE(Fixture, "checked kernels lie beside the others, in one folder") {
+  for (bool checked : {false, true, false, true}) {
+    JitOptions made = options(openCache());
+    made.plan.checked = checked;
+    Jit jit(made);
+    Result<std::shared_ptr<Kernel>> kernel = jit.get(samples::spec(), 1);
+    REQUIRE(kernel);
+    CHECK((*kernel)->artifact().lookupKey == lookupKeyText(samples::spec(), Target(), made.plan));
+    CHECK(((*kernel)->artifact().planText.find("checked=true") != std::string::npos) == checked);
+  }
+  CHECK(compiles() == 2);
+  // A runtime that never compiles finds each by what it asks for.
+  JitOptions asking;
+  asking.cache = openCache(CacheMode::ReadOnly);
+  asking.plan.checked = true;
+  CHECK((*Jit(asking).get(samples::spec(), 1))->artifact().planText.find("checked=true") !=
+        std::string::npos);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a kernel is made once, kept, and carries its keys") {
   Jit jit(options(openCache()));
   Result<std::shared_ptr<Kernel>> first = jit.get(samples::spec(), 1);
@@ -410,7 +429,8 @@ TEST_CASE_FIXTURE(Fixture, "the workspace covers every kernel up to the row coun
   int calls = 0;
   given.compile = [&](const Spec &, const Target &, const KernelPlan &) -> Result<Artifact> {
     Artifact artifact = compiled();
-    artifact.launch.workspaceBytes = calls++ == 0 ? 512 : 64; // the first range needs the most
+    artifact.launch.workspace = {
+        {Operand::Workspace, calls++ == 0 ? 512u : 64u, 0, true}}; // the first range needs the most
     return artifact;
   };
   Jit jit(given);

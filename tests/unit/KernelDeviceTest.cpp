@@ -40,7 +40,8 @@ std::shared_ptr<const Artifact> sample(uint32_t cluster = 1, uint64_t workspaceB
   artifact.launch.cluster = cluster;
   artifact.launch.threads = 32;
   artifact.launch.sharedBytes = 100 << 10;
-  artifact.launch.workspaceBytes = workspaceBytes;
+  if (workspaceBytes > 0)
+    artifact.launch.workspace = {{Operand::Workspace, workspaceBytes, 0, true}};
   artifact.launch.tensorMaps.resize(1);
   using Kind = KernelParameter::Kind;
   artifact.launch.parameters = {{Kind::TensorMap, 0, Operand::X},

@@ -75,7 +75,9 @@ TEST_CASE_FIXTURE(Fixture, "clusters are an attribute of the launch, large ones 
 }
 
 TEST_CASE_FIXTURE(Fixture, "the workspace is zeroed in-stream before the kernel") {
-  Kernel kernel(sample([](Artifact &a) { a.launch.workspaceBytes = 48; }), &driver.api);
+  Kernel kernel(
+      sample([](Artifact &a) { a.launch.workspace = {{Operand::Workspace, 48, 0, true}}; }),
+      &driver.api);
   GemmArguments arguments = legal();
   arguments.workspace = reinterpret_cast<void *>(0x70000000);
   arguments.workspaceBytes = 64;

@@ -24,9 +24,29 @@ StringRef identifierOf(StringRef operand) {
       .Case("offsets", "offsets")
       .Case("counts", "counts")
       .Case("expert_ids", "expertIds")
+      .Case("expert_map", "expertMap")
       .Case("y", "y")
       .Case("workspace", "workspace")
+      .Case("counters", "counters")
+      .Case("x_quantized", "xQuantized")
+      .Case("x_quantized_scales", "xQuantizedScales")
+      .Case("errors", "errors")
       .Default("");
+}
+
+/// The memory of a scratch operand: bytes, and bytes for each row of the launch. Counters are zero
+/// when the kernel starts.
+DictionaryAttr regionOf(Builder &builder, StringRef operand, ViewType view) {
+  int64_t bytes = view.getElementBytes();
+  for (int64_t extent : view.getShape())
+    bytes *= ShapedType::isDynamic(extent) ? 1 : extent;
+  bool growsByRows = !ShapedType::isStaticShape(view.getShape());
+  bool isZeroed = operand == "workspace" || operand == "counters";
+  return builder.getDictionaryAttr(
+      {builder.getNamedAttr("operand", builder.getStringAttr(operand)),
+       builder.getNamedAttr("bytes", builder.getI64IntegerAttr(growsByRows ? 0 : bytes)),
+       builder.getNamedAttr("row_bytes", builder.getI64IntegerAttr(growsByRows ? bytes : 0)),
+       builder.getNamedAttr("zeroed", builder.getBoolAttr(isZeroed))});
 }
 
 struct LowerKernel : tile::impl::TileLowerKernelBase<LowerKernel> {
@@ -49,7 +69,7 @@ struct LowerKernel : tile::impl::TileLowerKernelBase<LowerKernel> {
     Builder attributes(&getContext());
     SmallVector<Parameter> maps, pointers, strides;
     Parameter rows;
-    int64_t workspaceBytes = 0;
+    SmallVector<Attribute> scratch;
     Type i64 = attributes.getI64Type();
     auto launchOf = [&](StringRef kind, StringRef operand, int64_t recipe = -1) {
       SmallVector<NamedAttribute> entries = {
@@ -66,7 +86,8 @@ struct LowerKernel : tile::impl::TileLowerKernelBase<LowerKernel> {
       if (identifier.empty())
         return kernel.emitOpError("binds an argument to '")
                << operand
-               << "'; known are x, x_scales, w, w_scales, offsets, counts, expert_ids, y and "
+               << "'; known are x, x_scales, w, w_scales, offsets, counts, expert_ids, expert_map, "
+                  "y and "
                   "workspace";
       if (isa<ptx::TmapType>(argument.getType())) {
         maps.push_back({argument.getType(),
@@ -86,11 +107,8 @@ struct LowerKernel : tile::impl::TileLowerKernelBase<LowerKernel> {
         else
           return user->emitOpError("still uses a view; lower it before the kernel");
       }
-      if (auto view = dyn_cast<ViewType>(argument.getType()); view && operand == "workspace") {
-        workspaceBytes = view.getElementBytes();
-        for (int64_t extent : view.getShape())
-          workspaceBytes *= extent;
-      }
+      if (auto view = dyn_cast<ViewType>(argument.getType()); view && isScratchName(operand))
+        scratch.push_back(regionOf(attributes, operand, view));
       if (!pointer.replaces.empty())
         pointers.push_back(pointer);
       if (!stride.replaces.empty())
@@ -131,8 +149,16 @@ struct LowerKernel : tile::impl::TileLowerKernelBase<LowerKernel> {
     lowered->setAttr("tile.parameters", builder.getArrayAttr(launch));
     lowered->setAttr("tile.tensor_maps", kernel.getTensorMapsAttr() ? kernel.getTensorMapsAttr()
                                                                     : builder.getArrayAttr({}));
-    if (workspaceBytes > 0)
-      lowered->setAttr("tile.workspace_bytes", builder.getI64IntegerAttr(workspaceBytes));
+    if (!scratch.empty()) {
+      // What is zeroed before the launch lies together.
+      llvm::stable_sort(scratch, [](Attribute a, Attribute b) {
+        auto isZeroed = [](Attribute region) {
+          return cast<DictionaryAttr>(region).getAs<BoolAttr>("zeroed").getValue();
+        };
+        return isZeroed(a) && !isZeroed(b);
+      });
+      lowered->setAttr("tile.workspace", builder.getArrayAttr(scratch));
+    }
     if (Attribute grid = kernel->getAttr("tile.grid"))
       lowered->setAttr("tile.grid", grid);
 

@@ -27,13 +27,28 @@ tile.kernel @parameters("x" %x: !tile.view<?x128xf8E4M3FN>, "y" %y: !tile.view<?
 // The workspace is as large as its view. Two maps of one operand have two names.
 // CHECK-LABEL: ptx.kernel @workspace
 // CHECK-SAME: %xMap: !ptx.tmap {ptx.name = "xMap"}, %xMap1: !ptx.tmap {ptx.name = "xMap1"}, %workspace: !ptx.ptr
-// CHECK-SAME: tile.workspace_bytes = 16 : i64
+// CHECK-SAME: tile.workspace = [{bytes = 16 : i64, operand = "workspace", row_bytes = 0 : i64, zeroed = true}]
 tile.kernel @workspace("x" %a: !ptx.tmap, "x" %b: !ptx.tmap, "workspace" %c: !tile.view<4xi32>) warpgroups 1 attributes {tile.threads = 128 : i64} {
   ptx.prefetch_tensormap %a
   ptx.prefetch_tensormap %b
   %p = builtin.unrealized_conversion_cast %c : !tile.view<4xi32> to !ptx.ptr
   %zero = arith.constant 0 : i64
   %v = ptx.ld_global_i32 %p, %zero
+}
+
+// -----
+
+// Scratch memory has a region each: counters first, which start as zeros, then what grows with the rows.
+// CHECK-LABEL: ptx.kernel @regions
+// CHECK-SAME: %xQuantized: !ptx.ptr {{.*}}, %counters: !ptx.ptr
+// CHECK-SAME: tile.workspace = [{bytes = 8 : i64, operand = "counters", row_bytes = 0 : i64, zeroed = true},
+// CHECK-SAME:  {bytes = 0 : i64, operand = "x_quantized", row_bytes = 512 : i64, zeroed = false}]
+tile.kernel @regions("x_quantized" %x: !tile.view<?x512xf8E4M3FN>, "counters" %c: !tile.view<2xi32>) warpgroups 1 attributes {tile.threads = 128 : i64} {
+  %p = builtin.unrealized_conversion_cast %x : !tile.view<?x512xf8E4M3FN> to !ptx.ptr
+  %q = builtin.unrealized_conversion_cast %c : !tile.view<2xi32> to !ptx.ptr
+  %zero = arith.constant 0 : i64
+  %v = ptx.ld_global_i32 %p, %zero
+  %w = ptx.ld_global_i32 %q, %zero
 }
 
 // -----
