@@ -52,15 +52,7 @@ void quantizedFrom(const Spec &spec, const Target &target, Report &report);
 void knownArchitecture(const Spec &spec, const Target &target, Report &report);
 void extentLimit(const Spec &spec, const Target &target, Report &report);
 
-void supportedExpertMap(const Spec &spec, const Target &target, Report &report);
-void supportedScaleType(const Spec &spec, const Target &target, Report &report);
-void supportedActivationScales(const Spec &spec, const Target &target, Report &report);
-void supportedWeightScales(const Spec &spec, const Target &target, Report &report);
-void supportedOrder(const Spec &spec, const Target &target, Report &report);
-void supportedPhase(const Spec &spec, const Target &target, Report &report);
-void supportedParts(const Spec &spec, const Target &target, Report &report);
-void supportedAlignment(const Spec &spec, const Target &target, Report &report);
-void supportedQuantization(const Spec &spec, const Target &target, Report &report);
+void supportedQuantizedScales(const Spec &spec, const Target &target, Report &report);
 void supportedArchitecture(const Spec &spec, const Target &target, Report &report);
 
 /// "x has element type bf16, expected f8E4M3FN or f8E5M2".

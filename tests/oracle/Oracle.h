@@ -20,12 +20,16 @@ struct HostProblem {
   std::vector<int32_t> expertMap; ///< batched with a map: global → local
   std::vector<int32_t> counts;    ///< masked: [E]
   std::vector<uint8_t> x;         ///< codes, row r at r · xStride
-  std::vector<uint8_t> w;         ///< codes [E, N, K], contiguous
-  std::vector<float> xScales;     ///< as stored, padding included; e8m0 scales as their values
-  std::vector<float> wScales;     ///< as stored
-  int64_t xStride = 0;            ///< bytes between rows of x, ≥ K
-  int64_t yStride = 0;            ///< elements between rows of y, ≥ N
-  int64_t xScaleStride = 0; ///< scales between rows (row_major) or K blocks (mn_major) of xScales
+  /// Where the launch itself quantizes x: x as it is given, of spec.quantizeFrom, row r at element
+  /// r · xSourceStride. `x` and `xScales` then are what quantization must make of it.
+  std::vector<uint8_t> xSource;
+  std::vector<uint8_t> w;     ///< codes [E, N, K], contiguous
+  std::vector<float> xScales; ///< as stored, padding included; e8m0 scales as their values
+  std::vector<float> wScales; ///< as stored
+  int64_t xStride = 0;        ///< bytes between rows of x, ≥ K
+  int64_t xSourceStride = 0;  ///< elements between rows of xSource, ≥ K
+  int64_t yStride = 0;        ///< elements between rows of y, ≥ N
+  int64_t xScaleStride = 0;   ///< words between rows (row_major) or K blocks (mn_major) of xScales
 };
 
 /// The local expert of each row, -1 where nobody owns it. The row contract:

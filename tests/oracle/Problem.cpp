@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <limits>
 #include <numeric>
+#include <span>
 
 namespace moejit::oracle {
 
@@ -64,9 +65,67 @@ std::vector<float> storeScales(const ScaleGeometry &geometry, const std::vector<
   for (int64_t e = 0; e < geometry.expert.count; ++e)
     for (int64_t mn = 0; mn < geometry.mn.count; ++mn)
       for (int64_t k = 0; k < geometry.k.count; ++k)
-        stored[e * geometry.expertStride + mn * geometry.mnStride + k * geometry.kStride] =
-            logical[next++];
+        stored[geometry.position(e, mn, k)] = logical[next++];
   return stored;
+}
+
+/// Writes `value` as element `index` of an array of `type`, and returns what then is there.
+float writeElement(ElementType type, uint8_t *data, int64_t index, double value) {
+  if (type == ElementType::F32) {
+    auto rounded = float(value);
+    std::memcpy(data + 4 * index, &rounded, 4);
+  } else {
+    uint16_t code = type == ElementType::BF16 ? encodeBf16(value) : encodeF16(value);
+    std::memcpy(data + 2 * index, &code, 2);
+  }
+  return float(readElement(type, data, index));
+}
+
+/// The scale of `values` in the type that `layout` stores.
+float scaleOf(const ScaleLayout &layout, ElementType type, std::span<const float> values) {
+  float scale = quantizationScale(values, type);
+  if (layout.type == ElementType::F32)
+    return scale;
+  return decodeTable(ElementType::F8E8M0FNU)[encodeE8M0(scale, PowerRounding::Up)];
+}
+
+/// Draws x as it is given, then codes and scales as quantization defines them. Every granule has a
+/// magnitude of its own, so that no scale stands for another. Rows nobody owns stay poison.
+void makeSource(HostProblem &problem, const ScaleGeometry &geometry, int64_t centre,
+                const ProblemOptions &options, Random &random) {
+  const Spec &spec = problem.spec;
+  const ElementType from = *spec.quantizeFrom;
+  const int64_t step = 16 / bytesOf(from);
+  problem.xSourceStride = roundUp(spec.k + options.xPadBytes, step);
+  problem.xSource.assign(problem.rows * problem.xSourceStride * bytesOf(from), poisonByte);
+  std::fill(problem.xScales.begin(), problem.xScales.end(),
+            std::numeric_limits<float>::quiet_NaN());
+  const std::vector<int32_t> owners = rowOwners(problem);
+  std::vector<float> all(problem.rows * spec.k);
+  const bool isPerTensor = spec.xScales.isPerTensor();
+  const int64_t granule = spec.xScales.kGranule() ? spec.xScales.kGranule() : spec.k;
+  const double sigma = largestFinite(spec.xType) / 4 * std::exp2(double(centre));
+  auto span = double(options.scaleExponent);
+  for (int64_t r = 0; r < problem.rows; ++r)
+    for (int64_t k = 0; owners[r] >= 0 && k < spec.k; k += granule) {
+      double spread = double(random.below(1 << 16)) / (1 << 15) - 1;
+      double magnitude = sigma * (isPerTensor ? 1 : std::exp2(span * spread));
+      for (int64_t i = k; i < std::min(k + granule, spec.k); ++i)
+        all[r * spec.k + i] =
+            writeElement(from, problem.xSource.data(), r * problem.xSourceStride + i,
+                         random.normal() * magnitude);
+    }
+  // Rows of nobody are zero here: they raise no magnitude.
+  const float tensorScale = isPerTensor ? scaleOf(spec.xScales, spec.xType, all) : 0;
+  for (int64_t r = 0; r < problem.rows; ++r)
+    for (int64_t k = 0; owners[r] >= 0 && k < spec.k; k += granule) {
+      std::span<const float> values(all.data() + r * spec.k + k,
+                                    size_t(std::min(granule, spec.k - k)));
+      float scale = isPerTensor ? tensorScale : scaleOf(spec.xScales, spec.xType, values);
+      problem.xScales[geometry.index(owners[r], r, k)] = scale;
+      for (size_t i = 0; i < values.size(); ++i)
+        problem.x[r * problem.xStride + k + int64_t(i)] = quantize(values[i], scale, spec.xType);
+    }
 }
 
 /// Fills offsets, expertIds or counts.
@@ -148,13 +207,17 @@ HostProblem makeProblem(const Spec &spec, int64_t rows, const Routing &routing, 
   Random scaleRandom(seed + 4);
   ScaleGeometry x = ScaleGeometry::ofX(spec, rows);
   if (options.xScalePad > 0 && rows > 0) {
-    int64_t step = std::max<int64_t>(1, spec.xScales.alignBytes / bytesOf(spec.xScales.type));
-    int64_t stride = spec.xScales.order == ScaleOrder::MnMajor ? x.kStride : x.mnStride;
-    x = ScaleGeometry::ofX(spec, rows, stride + roundUp(options.xScalePad, step));
+    int64_t wordBytes = bytesOf(spec.xScales.type) * spec.xScales.packing;
+    int64_t step = std::max<int64_t>(1, spec.xScales.alignBytes / wordBytes);
+    x = ScaleGeometry::ofX(spec, rows, x.stride + roundUp(options.xScalePad, step));
   }
-  problem.xScaleStride = spec.xScales.order == ScaleOrder::MnMajor ? x.kStride : x.mnStride;
+  problem.xScaleStride = x.stride;
   problem.xScales = storeScales(x, drawScales(spec.xScales, x.logicalSize(), centre / 2,
                                               options.scaleExponent, 0.25, scaleRandom));
+  if (spec.quantizeFrom) {
+    Random sourceRandom(seed + 5);
+    makeSource(problem, x, centre / 2, options, sourceRandom);
+  }
   ScaleGeometry w = ScaleGeometry::ofW(spec);
   problem.wScales = storeScales(w, drawScales(spec.wScales, w.logicalSize(), centre - centre / 2,
                                               options.scaleExponent, 0.75, scaleRandom));

@@ -21,7 +21,7 @@ struct ProblemOptions {
   int64_t xPadBytes = 0;    ///< bytes between rows of x, poisoned; xStride stays a multiple of 16
   int64_t yPadElements = 0; ///< elements between rows of y; yStride stays a multiple of 16 bytes
   int64_t xScalePad =
-      0; ///< scales between rows or K blocks of xScales, NaN; keeps the layout's alignment
+      0; ///< words between rows or K blocks of xScales, NaN; keeps the layout's alignment
   int64_t scaleExponent = 8; ///< scales span 2^-this to 2^this around their centre
 };
 
@@ -30,7 +30,8 @@ struct ProblemOptions {
 /// Codes are rounded normal numbers of a quarter of the type's range, never NaN or infinite. Scales
 /// are all distinct (f32), spread evenly over the exponents in random order, so that swapping any
 /// two of them shows; their centre keeps y within f16's range. Rows of x that nobody owns are
-/// poison: reading them into another row's sum shows as NaN.
+/// poison: reading them into another row's sum shows as NaN. Where the launch quantizes x, normal
+/// numbers of a magnitude of their own for each granule are drawn instead, and quantized.
 HostProblem makeProblem(const Spec &spec, int64_t rows, const Routing &routing, uint64_t seed,
                         const ProblemOptions &options = {});
 
@@ -51,7 +52,7 @@ struct HostOutput {
 std::string findOverwrittenCanary(const HostProblem &problem, const HostOutput &output);
 
 /// The bytes of a scale tensor as a kernel reads them: fp32 values, or exponent bytes for
-/// f8E8M0FNU.
+/// f8E8M0FNU, packed ones too (the first of a word is its lowest byte).
 std::vector<uint8_t> storedScales(const ScaleLayout &layout, const std::vector<float> &scales);
 
 } // namespace moejit::oracle

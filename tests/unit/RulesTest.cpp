@@ -65,6 +65,13 @@ struct Case {
   const char *tripsArch = "sm_90a";
 };
 
+/// Groups of 128 of which the data starts inside the first.
+ScaleLayout startingInside() {
+  ScaleLayout layout{{Granule::of(1), Granule::of(128)}, ElementType::F32, ScaleSource::Dynamic};
+  layout.phase = {0, 32};
+  return layout;
+}
+
 const std::vector<Case> &cases() {
   using S = Spec &;
   constexpr auto Gemm = RuleSubject::Gemm, X = RuleSubject::X, W = RuleSubject::W,
@@ -193,89 +200,35 @@ const std::vector<Case> &cases() {
        "sm_90"},
       {"MJ022", with(base(), [](S s) { s.n = 1048584; }), with(base(), [](S s) { s.n = 1048576; }),
        "N is 1048584, expected at most 1048576", W},
-      {"MJ103", with(base(), [](S s) { s.xScales.type = ElementType::F8E8M0FNU; }), base(),
-       "f8E8M0FNU scales of x are not supported by this version", X},
-      {"MJ104", with(base(), [](S s) { s.xScales.granule = {expert, whole}; }),
-       with(base(), [](S s) { s.xScales.granule = {whole, whole}; }),
-       "activation scales with granule = [expert, *], source = dynamic are not supported by this "
-       "version",
-       X},
-      {"MJ105", with(base(), [](S s) { s.wScales.granule = {one, Granule::of(96), block}; }),
-       with(base(), [](S s) { s.wScales.granule = {one, Granule::of(512), Granule::of(96)}; }),
-       "weight scales with granule = [1, 96, 128], source = static are not supported by this "
-       "version",
-       W},
-      {"MJ106", with(base(), [](S s) { s.wScales.order = ScaleOrder::MnMajor; }),
-       with(base(), [](S s) { s.xScales.order = ScaleOrder::MnMajor; }),
-       "mn_major order of scales [1, 128, 128] of w is not supported by this version", W},
-      {"MJ107", with(base(), [](S s) { s.wScales.phase = {0, 64, 0}; }),
-       with(base(), [](S s) { s.wScales.phase = {0, 0, 0}; }),
-       "a phase of w is not supported by this version", W},
-      {"MJ108",
-       with(base(),
-            [](S s) {
-              s.n = 384;
-              s.wScales.parts = 2;
-            }),
-       with(base(),
-            [](S s) {
-              s.n = 256;
-              s.wScales.parts = 2;
-            }),
-       "2 parts of 192 rows each are not supported by this version: a part must be a multiple of "
-       "the granule 128",
-       W},
-      {"MJ108",
-       with(base(),
-            [](S s) {
-              s.wScales.granule = {one, whole, whole};
-              s.wScales.parts = 2;
-            }),
-       with(base(),
-            [](S s) {
-              s.wScales.granule = {one, one, whole};
-              s.wScales.parts = 2;
-            }),
-       "one scale for each of 2 parts is not supported by this version", W},
       {"MJ109", base(), base(), "sm_100a is not supported by this version", Gemm, "sm_100a"},
-      {"MJ110",
+      {"MJ113",
        with(base(),
             [](S s) {
-              s.dispatch = Dispatch::Batched;
-              s.expertMapSize = 8;
+              s.quantizeFrom = ElementType::BF16;
+              s.xScales.source = ScaleSource::Static;
+              s.xScales.granule = {whole, whole};
             }),
-       with(base(), [](S s) { s.dispatch = Dispatch::Batched; }),
-       "an expert map is not supported by this version", Gemm},
-      {"MJ112", with(base(), [](S s) { s.quantizeFrom = ElementType::BF16; }), base(),
-       "quantizing x from bf16 is not supported by this version", X},
-      {"MJ111",
-       with(base(),
-            [](S s) {
-              s.k = 768;
-              s.wScales.alignBytes = 16;
-            }),
-       with(base(),
-            [](S s) {
-              s.k = 1536; // rows of 12 scales are 48 bytes
-              s.wScales.alignBytes = 16;
-            }),
-       "align = 16 of the scales of w pads their rows of 24 bytes, which is not supported by this "
-       "version",
-       W},
-      {"MJ111",
-       with(base(),
-            [](S s) {
-              s.xScales.granule = {one, whole};
-              s.xScales.alignBytes = 16;
-            }),
-       with(base(),
-            [](S s) {
-              s.xScales.granule = {whole, whole}; // one scale has no row after it
-              s.xScales.alignBytes = 16;
-            }),
-       "align = 16 of the scales of x pads their rows of 4 bytes, which is not supported by this "
-       "version",
-       X},
+       with(base(), [](S s) { s.quantizeFrom = ElementType::BF16; }),
+       "quantizing x by static scales in the launch of a GEMM is not supported by this version", X},
+      {"MJ113",
+       quantizeSpec(256, ElementType::BF16, ElementType::F8E4M3FN,
+                    {{Granule::of(128), Granule::of(128)}, ElementType::F32, ScaleSource::Dynamic}),
+       quantizeSpec(256, ElementType::BF16, ElementType::F8E4M3FN,
+                    {{Granule::of(1), Granule::of(96)}, ElementType::F32, ScaleSource::Dynamic}),
+       "quantizing by granule = [128, 128], source = dynamic is not supported by this version", X},
+      {"MJ113",
+       quantizeSpec(256, ElementType::F16, ElementType::F8E5M2,
+                    {{whole, Granule::of(128)}, ElementType::F32, ScaleSource::Dynamic}),
+       quantizeSpec(256, ElementType::F16, ElementType::F8E5M2,
+                    {{whole, whole}, ElementType::F8E8M0FNU, ScaleSource::Dynamic}),
+       "quantizing by granule = [*, 128], source = dynamic is not supported by this version", X},
+      {"MJ113", quantizeSpec(256, ElementType::F32, ElementType::F8E4M3FN, startingInside()),
+       quantizeSpec(256, ElementType::F32, ElementType::F8E4M3FN,
+                    {{Granule::of(1), Granule::of(128)},
+                     ElementType::F32,
+                     ScaleSource::Dynamic,
+                     ScaleOrder::MnMajor}),
+       "quantizing from a phase on is not supported by this version", X},
   };
   return table;
 }

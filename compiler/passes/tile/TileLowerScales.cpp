@@ -19,38 +19,99 @@ int64_t elementsOf(BlockType block) {
   return elements;
 }
 
+/// The fp32 scale of an ue8m0 byte b: 2^(b - 127). Byte 0 is the subnormal 2^-127, 255 is NaN (OCP
+/// Microscaling Formats).
+Value decodeE8M0(Code &code, Value byte) {
+  constexpr int64_t mantissaTop = 0x00400000;
+  Value exponent = code.shl(byte, 23);
+  Value nan = code.select(code.equal(byte, code.i32(255)), code.i32(mantissaTop), code.i32(0));
+  Value bits = code.add(code.max(exponent, code.i32(mantissaTop)), nan);
+  return ptx::FloatBitsOp::create(code.builder, code.loc, bits);
+}
+
+/// The scale that `item`, inside the items, has along its view's dimension.
+Value scaleOfItem(Code &code, ItemsAttr items, Value item) {
+  Value part, inside = item;
+  if (items.getParts() > 1 && items.getInterleaved()) {
+    part = code.rem(item, items.getParts());
+    inside = code.div(item, items.getParts());
+  } else if (items.getParts() > 1) {
+    part = code.div(item, items.getExtent());
+    inside = code.sub(item, code.mul(part, items.getExtent()));
+  }
+  Value scale = items.getGranule() == 0
+                    ? code.i32(0)
+                    : code.div(code.add(inside, items.getPhase()), items.getGranule());
+  if (!part)
+    return scale;
+  return items.getInterleaved() ? code.add(code.mul(scale, items.getParts()), part)
+                                : code.add(code.mul(part, items.getScalesPerPart()), scale);
+}
+
 /// Reads single scales of a block, from a field of a slot or from global memory.
 struct ScaleReader {
   KernelOp kernel;
   Value block;
+  Value byte = {}; ///< of packed scales: which of a word's
+
+  static ScaleReader of(KernelOp kernel, Value block) {
+    if (auto unpack = block ? block.getDefiningOp<UnpackOp>() : UnpackOp())
+      return {kernel, unpack.getWords(), unpack.getIndex()};
+    return {kernel, block};
+  }
+
+  /// True where two neighbouring columns, the first of them even, have one scale.
+  bool hasPairs(int64_t granule) const {
+    auto load = block.getDefiningOp<LoadOp>();
+    if (load && load.getItems())
+      return load.getItems()->hasPairs();
+    return granule % 2 == 0;
+  }
 
   /// The scale at `index` along the block's one long dimension. Null after an error at `op`.
   Value read(Code &code, Operation *op, Value index) {
+    Type element = cast<BlockType>(block.getType()).getElementType();
+    if (element.isInteger(32) && !byte) {
+      op->emitOpError("takes packed scales; unpack them first");
+      return {};
+    }
+    Value raw;
     if (auto field = block.getDefiningOp<FieldOp>())
-      return readShared(code, op, field, index);
-    if (auto load = block.getDefiningOp<LoadOp>())
-      return readGlobal(code, load, index);
-    op->emitOpError("takes scales from a field or a load");
-    return {};
+      raw = readShared(code, op, field, index);
+    else if (auto load = block.getDefiningOp<LoadOp>())
+      raw = readGlobal(code, load, index);
+    else
+      op->emitOpError("takes scales from a field or a load");
+    if (!raw || element.isF32())
+      return raw;
+    if (byte)
+      raw = code.bitAnd(code.shr(raw, code.mul(byte, 8)), 255);
+    return decodeE8M0(code, raw);
   }
 
   Value readShared(Code &code, Operation *op, FieldOp field, Value index) {
     ViewType view = field.getView().getType();
     FieldLayout layout = *fieldLayout(field.getResult().getType());
+    int64_t elementBytes = view.getElementBytes(), unit = copiedBytes / elementBytes;
     Value base = fieldAddress(code, op, field.getSlot(), field.getField());
     if (!base)
       return {};
-    // Copies start on 16 bytes: the scale asked for lies up to three further on.
+    // Copies start on 16 bytes: the scale asked for lies somewhere further on.
     if (layout.kind == FieldLayout::Kind::Vector) {
-      Value slack = code.bitAnd(field.getCoordinates().back(), 3);
-      base = code.add(base, code.mul(code.add(index, slack), 4));
+      Value slack = code.bitAnd(field.getCoordinates().back(), unit - 1);
+      base = code.add(base, code.mul(code.add(index, slack), elementBytes));
     } else {
       Value linear = linearIndex(code, view, field.getCoordinates());
       Value entry = code.mul(index, stepOf(view, field.getResult().getType()));
-      Value slack = code.bitAnd(code.add(linear, entry), 3);
-      base = code.add(code.add(base, code.mul(index, 128)), code.mul(slack, 4));
+      Value slack = code.bitAnd(code.add(linear, entry), unit - 1);
+      base = code.add(code.add(base, code.mul(index, 128)), code.mul(slack, elementBytes));
     }
-    return ptx::LdSharedF32Op::create(code.builder, code.loc, base);
+    Type element = view.getElementType();
+    if (element.isF32())
+      return ptx::LdSharedF32Op::create(code.builder, code.loc, base);
+    if (element.isInteger(32))
+      return ptx::LdSharedI32Op::create(code.builder, code.loc, base);
+    return ptx::LdSharedU8Op::create(code.builder, code.loc, base);
   }
 
   /// Elements of a packed view between two neighbours along the block's long dimension.
@@ -62,6 +123,17 @@ struct ScaleReader {
       step *= view.getShape()[d];
     }
     return 1;
+  }
+
+  /// How many items or entries there are along dimension `along` of what `load` reads.
+  static Value limitOf(Code &code, LoadOp load, int64_t along) {
+    int64_t extent = load.getView().getType().getShape()[along];
+    if (std::optional<ItemsAttr> items = load.getItems())
+      extent =
+          items->getExtent() == 0 ? ShapedType::kDynamic : items->getExtent() * items->getParts();
+    if (ShapedType::isDynamic(extent))
+      return RowsOp::create(code.builder, code.loc, code.builder.getI32Type());
+    return code.i32(extent);
   }
 
   Value readGlobal(Code &code, LoadOp load, Value index) {
@@ -76,41 +148,52 @@ struct ScaleReader {
       return loadGlobal(code, load, coordinates);
 
     coordinates[*along] = code.add(coordinates[*along], index);
-    int64_t extent = view.getShape()[*along];
-    Value limit = ShapedType::isDynamic(extent)
-                      ? Value(RowsOp::create(code.builder, code.loc, code.builder.getI32Type()))
-                      : code.i32(extent);
-    Value isInside = code.less(coordinates[*along], limit);
+    Value isInside = code.less(coordinates[*along], limitOf(code, load, *along));
     if (load.getRowsBy()) {
       coordinates[*along] = rowBy(code, load, load.getRowsBy(), coordinates[*along]);
       if (!coordinates[*along])
         return {};
     }
-    auto branch = scf::IfOp::create(code.builder, code.loc, code.builder.getF32Type(), isInside,
-                                    /*withElseRegion=*/true);
+    bool isFloat = view.getElementType().isF32();
+    Type type = isFloat ? Type(code.builder.getF32Type()) : Type(code.builder.getI32Type());
+    auto branch =
+        scf::IfOp::create(code.builder, code.loc, type, isInside, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(code.builder);
     code.builder.setInsertionPointToEnd(branch.thenBlock());
+    if (std::optional<ItemsAttr> items = load.getItems())
+      coordinates[*along] = scaleOfItem(code, *items, coordinates[*along]);
     scf::YieldOp::create(code.builder, code.loc, loadGlobal(code, load, coordinates));
     code.builder.setInsertionPointToEnd(branch.elseBlock());
-    scf::YieldOp::create(code.builder, code.loc, code.f32(0));
+    scf::YieldOp::create(code.builder, code.loc, isFloat ? code.f32(0) : code.i32(0));
     return branch.getResult(0);
   }
 
   Value loadGlobal(Code &code, LoadOp load, ArrayRef<Value> coordinates) {
     ViewType view = load.getView().getType();
-    Value offset;
-    if (view.hasLaunchStride()) {
-      // Rows of a launch's own tensors lie as far apart as the launch says.
-      Value stride =
-          StrideOp::create(code.builder, code.loc, code.builder.getI64Type(), load.getView());
-      offset = code.add(code.mul(code.extend(coordinates[0]), stride), code.extend(coordinates[1]));
-    } else {
-      offset = code.extend(coordinates.front());
-      for (int64_t d = 1; d < view.getRank(); ++d)
-        offset = code.add(code.mul(offset, view.getShape()[d]), code.extend(coordinates[d]));
+    Value offset = code.extend(coordinates.front());
+    // Rows of a launch's own tensors lie as far apart as the launch says.
+    bool isStrided = view.hasLaunchStride();
+    int64_t last = view.getRank() - 1;
+    for (int64_t d = 1; d <= last; ++d) {
+      Value step;
+      if (isStrided && d == last)
+        step = StrideOp::create(code.builder, code.loc, code.builder.getI64Type(), load.getView());
+      else
+        step = code.i64(view.getShape()[d]);
+      offset = code.add(code.mul(offset, step), code.extend(coordinates[d]));
     }
-    return ptx::LdGlobalF32Op::create(code.builder, code.loc, pointerTo(code, load.getView()),
-                                      code.mul(offset, 4));
+    Value pointer = pointerTo(code, load.getView());
+    Value bytes = code.mul(offset, view.getElementBytes());
+    Type element = view.getElementType();
+    if (element.isInteger(32))
+      return ptx::LdGlobalI32Op::create(code.builder, code.loc, pointer, bytes);
+    if (isScratch(load.getView()))
+      return element.isF32()
+                 ? Value(ptx::LdGlobalFreshF32Op::create(code.builder, code.loc, pointer, bytes))
+                 : Value(ptx::LdGlobalFreshU8Op::create(code.builder, code.loc, pointer, bytes));
+    if (element.isF32())
+      return ptx::LdGlobalF32Op::create(code.builder, code.loc, pointer, bytes);
+    return ptx::LdGlobalU8Op::create(code.builder, code.loc, pointer, bytes);
   }
 };
 
@@ -145,11 +228,14 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
         return signalPassFailure();
     }
     // What was read where it was used needs no load of its own any more.
-    SmallVector<LoadOp> loads;
-    kernel.walk([&](LoadOp load) { loads.push_back(load); });
-    for (LoadOp load : loads)
-      if (load.getResult().use_empty())
-        load.erase();
+    SmallVector<Operation *> loads;
+    kernel.walk([&](Operation *op) {
+      if (isa<LoadOp, UnpackOp>(op))
+        loads.push_back(op);
+    });
+    for (Operation *load : llvm::reverse(loads))
+      if (load->use_empty())
+        load->erase();
   }
 
   /// This thread's first row of the fragment; the other is 8 further down.
@@ -163,7 +249,7 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
   /// The scales of this thread's two rows; the same value twice where one covers the tile.
   FailureOr<SmallVector<Value>> rowScales(Code &code, Operation *op, Value block, int64_t granule,
                                           const Distribution &distribution, int64_t batch) {
-    ScaleReader reader{kernel, block};
+    ScaleReader reader = ScaleReader::of(kernel, block);
     SmallVector<Value> values;
     if (elementsOf(cast<BlockType>(block.getType())) == 1) {
       Value value = reader.read(code, op, code.i32(0));
@@ -196,7 +282,7 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
       Value index = code.i32(0);
       if (elementsOf(read.getBlock().getType()) > 1)
         index = code.div(fragmentColumn(code, kernel, *distribution, batch), granule);
-      Value value = ScaleReader{kernel, read.getBlock()}.read(code, read, index);
+      Value value = ScaleReader::of(kernel, read.getBlock()).read(code, read, index);
       if (!value)
         return failure();
       values = {code.name(value, "columnScale")};
@@ -223,7 +309,7 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
     Value column;
     if (columns.block)
       column = fragmentColumn(code, kernel, distribution, batch);
-    ScaleReader reader{kernel, columns.block};
+    ScaleReader reader = ScaleReader::of(kernel, columns.block);
     if (isOneColumnScale) {
       Value index = elementsOf(columns.type) == 1 ? code.i32(0) : code.div(column, columns.granule);
       columns.values = {code.name(reader.read(code, op, index), "columnScale")};
@@ -241,9 +327,12 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
       Value pair = code.add(column, code.mul(code.bitAnd(lane, 3), 2));
       bool failedToRead = false;
       code.unroll(0, distribution.n / 2, 4, [&](Value i) {
+        Value scale;
         for (int64_t side : {0, 1}) {
-          Value at = code.add(code.add(pair, code.mul(i, 2)), side);
-          Value scale = reader.read(code, op, code.div(at, columns.granule));
+          if (side == 0 || !reader.hasPairs(columns.granule)) {
+            Value at = code.add(code.add(pair, code.mul(i, 2)), side);
+            scale = reader.read(code, op, code.div(at, columns.granule));
+          }
           if (!scale) {
             failedToRead = true;
             return;

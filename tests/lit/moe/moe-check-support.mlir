@@ -2,30 +2,6 @@
 // Spec can break are tested in tests/unit/RulesTest.cpp.
 // RUN: moejit-opt %s --moe-check -split-input-file -verify-diagnostics
 
-// MJ110 trips: a map from global to local experts.
-#x = #moe.scales<granule = [1, 128], source = dynamic>
-#w = #moe.scales<granule = [1, 128, 128]>
-moe.kernel @trips(%x: tensor<?x512xf8E4M3FN, #x>, %ids: tensor<?xi32>, %w: tensor<32x256x512xf8E4M3FN, #w>, %map: tensor<256xi32>) -> tensor<?x256xbf16> {
-  // expected-error@+2 {{'moe.gemm' op an expert map is not supported by this version [MJ110]}}
-  // expected-note@+1 {{give local expert ids: any id outside [0, E) is nobody's}}
-  %y = moe.gemm batched(%x, %ids, %w, %map)
-     : tensor<?x512xf8E4M3FN, #x>, tensor<?xi32>, tensor<32x256x512xf8E4M3FN, #w>, tensor<256xi32> -> tensor<?x256xbf16>
-  moe.return %y : tensor<?x256xbf16>
-}
-
-// -----
-
-// MJ110 passes: local ids.
-#x = #moe.scales<granule = [1, 128], source = dynamic>
-#w = #moe.scales<granule = [1, 128, 128]>
-moe.kernel @passes(%x: tensor<?x512xf8E4M3FN, #x>, %ids: tensor<?xi32>, %w: tensor<32x256x512xf8E4M3FN, #w>) -> tensor<?x256xbf16> {
-  %y = moe.gemm batched(%x, %ids, %w)
-     : tensor<?x512xf8E4M3FN, #x>, tensor<?xi32>, tensor<32x256x512xf8E4M3FN, #w> -> tensor<?x256xbf16>
-  moe.return %y : tensor<?x256xbf16>
-}
-
-// -----
-
 // MJ103 trips: f8E8M0FNU scales.
 #x = #moe.scales<granule = [1, 128], source = dynamic, type = f8E8M0FNU>
 #w = #moe.scales<granule = [1, 128, 128]>
