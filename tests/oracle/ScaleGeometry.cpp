@@ -16,20 +16,27 @@ int64_t phaseOf(const ScaleLayout &layout, size_t dimension) {
 }
 
 /// Lays the axes out in memory; `stride` 0 takes the least stride that `layout` allows.
-void setStrides(ScaleGeometry &geometry, const ScaleLayout &layout, int64_t stride) {
+/// `expertsAreRows`: one scale an expert stands where others have one a row.
+void setStrides(ScaleGeometry &geometry, const ScaleLayout &layout, int64_t stride,
+                bool expertsAreRows = false) {
   bool mnMajor = layout.order == ScaleOrder::MnMajor;
-  int64_t inner = mnMajor ? geometry.mn.count : geometry.k.count;
-  int64_t outer = mnMajor ? geometry.k.count : geometry.mn.count;
+  int64_t mn = expertsAreRows ? geometry.expert.count : geometry.mn.count;
+  int64_t packing = layout.packing, words = ceilDiv(geometry.k.count, packing);
+  int64_t inner = mnMajor ? mn : words;
+  int64_t outer = mnMajor ? words : mn;
   if (stride == 0) {
-    int64_t step = std::max<int64_t>(1, layout.alignBytes / bytesOf(layout.type));
-    // A tensor of one column (per token, per channel) is a vector: nothing to align.
-    bool isVector = inner == 1 && !mnMajor && geometry.k.granule == 0;
-    stride = isVector ? 1 : ceilDiv(inner, step) * step;
+    int64_t step = std::max<int64_t>(1, layout.alignBytes / (bytesOf(layout.type) * packing));
+    stride = outer > 1 || geometry.expert.count > 1 ? ceilDiv(inner, step) * step : inner;
   }
   assert(stride >= inner);
-  geometry.mnStride = mnMajor ? 1 : stride;
-  geometry.kStride = mnMajor ? stride : 1;
-  geometry.expertStride = stride * outer;
+  geometry.packing = packing;
+  geometry.stride = stride;
+  int64_t mnStride = (mnMajor ? 1 : stride) * packing;
+  geometry.kStride = (mnMajor ? stride : 1) * packing;
+  geometry.mnStride = mnStride;
+  geometry.expertStride = expertsAreRows ? mnStride : stride * outer * packing;
+  geometry.matrices = expertsAreRows ? 1 : geometry.expert.count;
+  geometry.matrixSize = stride * outer * packing;
 }
 
 } // namespace
@@ -73,7 +80,8 @@ ScaleGeometry ScaleGeometry::ofX(const Spec &spec, int64_t rows, int64_t stride)
     geometry.mn = ScaleAxis::make(layout.granule[0], rows, phaseOf(layout, 0));
   }
   geometry.k = ScaleAxis::make(layout.granule[first + 1], spec.k, phaseOf(layout, first + 1));
-  setStrides(geometry, layout, stride);
+  setStrides(geometry, layout, stride,
+             first == 0 && layout.granule[0].kind == Granule::Kind::Expert);
   return geometry;
 }
 
@@ -94,6 +102,6 @@ ScaleGeometry ScaleGeometry::ofW(const Spec &spec) {
   return geometry;
 }
 
-int64_t ScaleGeometry::storedSize() const { return expert.count * expertStride; }
+int64_t ScaleGeometry::storedSize() const { return matrices * matrixSize; }
 
 } // namespace moejit::oracle

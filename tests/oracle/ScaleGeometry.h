@@ -31,26 +31,33 @@ struct ScaleAxis {
 /// parts: the N rows are `parts` tensors of N/parts rows, each with its own ceil-divided scale rows
 /// (a `*` granule gives one row a part). Stacked: the scale rows of part 0, then of part 1.
 /// Interleaved: data row n belongs to part n % parts, and the scale rows alternate the same way.
+///
+/// packing: along K, so many scales lie in one stored word, the first in its lowest byte; rows, or
+/// K words in mn_major order, are whole words. Positions and strides count scales all the same.
 struct ScaleGeometry {
   ScaleAxis expert, mn, k;
-  int64_t expertStride = 0, mnStride = 0, kStride = 0; ///< in scales
+  int64_t packing = 1;
+  int64_t expertStride = 0, mnStride = 0, kStride = 0; ///< in scales; of K, from word to word
+  int64_t stride = 0; ///< words between rows (row_major) or between words along K (mn_major)
 
-  /// `stride`: distance in scales between rows (row_major) or between K blocks (mn_major); 0 takes
-  /// the least legal one.
+  /// `stride`: as the member; 0 takes the least legal one.
   static ScaleGeometry ofX(const Spec &spec, int64_t rows, int64_t stride = 0);
   static ScaleGeometry ofW(const Spec &spec);
 
   /// Scales that are meant, and scales that are stored (padding between rows counted).
   int64_t logicalSize() const { return expert.count * mn.count * k.count; }
   int64_t storedSize() const;
-  /// Stride between rows (row_major) or K blocks (mn_major).
-  int64_t leadingStride() const { return mnStride > kStride ? mnStride : kStride; }
+  /// Position of one scale, by its indices on the three axes.
+  int64_t position(int64_t e, int64_t mnIndex, int64_t kIndex) const {
+    return e * expertStride + mnIndex * mnStride + kIndex / packing * kStride + kIndex % packing;
+  }
   /// Position of the scale of data element (e, mn, k); `e` counts only where scales differ by
   /// expert.
   int64_t index(int64_t e, int64_t mnCoordinate, int64_t kCoordinate) const {
-    return expert.index(e) * expertStride + mn.index(mnCoordinate) * mnStride +
-           k.index(kCoordinate) * kStride;
+    return position(expert.index(e), mn.index(mnCoordinate), k.index(kCoordinate));
   }
+
+  int64_t matrices = 1, matrixSize = 0; ///< [mn][k] matrices stored, and scales stored of each
 };
 
 } // namespace moejit::oracle

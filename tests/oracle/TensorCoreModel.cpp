@@ -50,7 +50,7 @@ HostOutput runModel(const HostProblem &problem, Defect defect) {
   ScaleGeometry xGeometry = ScaleGeometry::ofX(spec, problem.rows, problem.xScaleStride);
   ScaleGeometry wGeometry = ScaleGeometry::ofW(spec);
   auto changesScale = [](const ScaleAxis &axis, int64_t k) {
-    return axis.granule != 0 && k % axis.granule == 0;
+    return axis.granule != 0 && (k + axis.phase) % axis.granule == 0;
   };
   bool isFirstUnowned = true;
   for (int64_t row = 0; row < problem.rows; ++row) {
