@@ -1,6 +1,8 @@
 // The heuristic behind plans: measured regimes, no tuning tables.
 #include "runtime/Plan.h"
 
+#include "runtime/QuantizePlan.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,22 +41,38 @@ int64_t roundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
+/// Columns that one weight scale covers; 0 where one covers all.
+int64_t columnGranule(const Spec &spec) {
+  size_t rank = spec.wScales.granule.size();
+  if (rank < 2 || spec.wScales.granule[rank - 2].kind != Granule::Kind::Extent)
+    return 0;
+  return spec.wScales.granule[rank - 2].extent;
+}
+
 /// Upper bound of the shared memory a kernel of `plan` takes: ring slots of both operands, their
 /// scales and two barriers, the store buffers, the expert boundaries.
 int64_t sharedBytes(const KernelPlan &plan, const Spec &spec) {
   int64_t slot = (plan.tileM + plan.tileN) * plan.tileK;
-  // Scales finer than a step come several times in it; weight scales of up to four ranges of
-  // columns are copied.
-  int64_t part = std::gcd(plan.tileK, std::gcd(spec.xScales.kGranule(), spec.wScales.kGranule()));
-  auto timesInStep = [&](int64_t granule) {
-    return granule % plan.tileK == 0   ? 1
-           : plan.tileK % granule == 0 ? plan.tileK / granule
-                                       : plan.tileK / part;
+  // Scales finer than a step come several times in it.
+  StepsAlongK steps = stepsAlongK(spec, plan.tileK);
+  auto timesInStep = [&](const ScaleLayout &layout) {
+    int64_t times = 0;
+    for (int64_t begin = 0; begin < plan.tileK; begin += steps.part)
+      times += steps.canStartAt(begin, layout.kGranule(), layout.kPhase());
+    return times;
   };
-  if (int64_t granule = spec.xScales.kGranule(); granule != 0)
-    slot += timesInStep(granule) * roundUp((plan.tileM + 4) * 4, 128);
-  if (int64_t granule = spec.wScales.kGranule(); granule != 0)
-    slot += timesInStep(granule) * 128 * 4;
+  // A vector comes with up to 16 bytes more.
+  auto vectorBytes = [](int64_t entries) { return roundUp(entries * 4 + 16, 128); };
+  if (spec.xScales.kGranule() != 0)
+    slot += timesInStep(spec.xScales) * vectorBytes(plan.tileM);
+  // Weight scales of up to four ranges of columns are copied one by one, those of more as a vector.
+  if (spec.wScales.kGranule() != 0) {
+    int64_t columns = columnGranule(spec);
+    bool isVector =
+        spec.wScales.order == ScaleOrder::MnMajor && columns > 0 && columns < plan.tileN;
+    int64_t bytes = isVector ? vectorBytes(plan.tileN / columns) : 128 * 4;
+    slot += timesInStep(spec.wScales) * std::max<int64_t>(bytes, 128 * 4);
+  }
   slot = roundUp(slot + 16, 1024);
   int64_t store = plan.store == StorePath::Staged ? 2304 * 4 * plan.warpgroups : 0;
   int64_t sorting =
@@ -73,6 +91,9 @@ void fitStages(KernelPlan &plan, const Spec &spec, const Target &target) {
 KernelPlan widePlan(const Spec &spec, const Target &target) {
   KernelPlan plan;
   plan.tileN = spec.n > 128 ? 256 : 128;
+  // Scales that differ from column to column are a vector of the slot, at most 252 of them.
+  if (columnGranule(spec) == 1 && spec.wScales.kGranule() != 0)
+    plan.tileN = 128;
   if (spec.outType == ElementType::F32)
     plan.store = StorePath::Direct;
   fitStages(plan, spec, target);
@@ -94,17 +115,49 @@ KernelPlan narrowPlan(const Spec &spec, const Target &target) {
 /// Rows an expert from which on tiles of 128 rows are worth it.
 constexpr int64_t wideRows = 96;
 
-} // namespace
-
-std::vector<PlannedRange> planRanges(const Spec &spec, const Target &target) {
+std::vector<PlannedRange> gemmPlanRanges(const Spec &spec, const Target &target) {
   // The routing is not known: rows are taken to spread over all experts.
   int64_t threshold = wideRows * spec.numExperts;
   return {{0, threshold - 1, narrowPlan(spec, target)},
           {threshold, INT64_MAX, widePlan(spec, target)}};
 }
 
-KernelPlan choosePlan(const Spec &spec, const Target &target, int64_t rows) {
-  std::vector<PlannedRange> ranges = planRanges(spec, target);
+} // namespace
+
+bool StepsAlongK::canStartAt(int64_t begin, int64_t granule, int64_t phase) const {
+  if (granule <= 0)
+    return false;
+  // Granules start at every multiple of `granule` from -phase on, steps at those of tileK from
+  // -shift on.
+  return begin == 0 || (begin - shift + phase) % std::gcd(granule, tileK) == 0;
+}
+
+StepsAlongK stepsAlongK(const Spec &spec, int64_t tileK) {
+  const ScaleLayout &x = spec.xScales, &w = spec.wScales;
+  StepsAlongK steps;
+  steps.tileK = tileK;
+  // Steps start where granules do; those of the other side are a multiple of 32 apart (MJ003).
+  int64_t phase = x.kGranule() != 0 ? x.kPhase() : w.kPhase();
+  int64_t apart = x.kGranule() != 0 && w.kGranule() != 0 ? x.kPhase() - w.kPhase() : 0;
+  steps.shift = phase % tileK;
+  steps.count = (spec.k + steps.shift + tileK - 1) / tileK;
+  steps.part = std::gcd(std::gcd(tileK, apart), std::gcd(x.kGranule(), w.kGranule()));
+  return steps;
+}
+
+std::vector<PlannedRange> planRanges(const Spec &spec, const Target &target,
+                                     const PlanRequest &request) {
+  std::vector<PlannedRange> ranges = spec.computation == Computation::Quantize
+                                         ? quantizePlanRanges(spec, target)
+                                         : gemmPlanRanges(spec, target);
+  for (PlannedRange &range : ranges)
+    range.plan.checked = request.checked;
+  return ranges;
+}
+
+KernelPlan choosePlan(const Spec &spec, const Target &target, int64_t rows,
+                      const PlanRequest &request) {
+  std::vector<PlannedRange> ranges = planRanges(spec, target, request);
   for (const PlannedRange &range : ranges)
     if (rows <= range.maxRows)
       return range.plan;
@@ -133,6 +186,8 @@ Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &
   auto refuse = [](std::string message, std::string note) {
     return Error{ErrorCode::InvalidArgument, std::move(message), {std::move(note)}};
   };
+  if (spec.computation == Computation::Quantize)
+    return verifyQuantizePlan(plan);
   if (plan.tileK != 128)
     return refuse(fmt::format("plan: tileK is {}, expected 128", plan.tileK),
                   "one step along K is one 128-byte swizzle span");
@@ -150,14 +205,6 @@ Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &
     return refuse(fmt::format("plan: {} warpgroups do not divide a tile of {}x{} by {}",
                               plan.warpgroups, plan.tileM, plan.tileN, nameOf(plan.split)),
                   "each takes a multiple of 64 rows, or of 8 columns");
-  size_t rank = spec.wScales.granule.size();
-  if (rank >= 2 && spec.wScales.granule[rank - 2].kind == Granule::Kind::Extent) {
-    int64_t columns = spec.wScales.granule[rank - 2].extent;
-    if (columns % plan.tileN != 0 && plan.tileN % columns != 0)
-      return refuse(fmt::format("plan: tileN is {}, but a weight scale covers {} columns",
-                                plan.tileN, columns),
-                    "one must divide the other");
-  }
   constexpr int64_t blockRegisters = 65536;
   int64_t registers = 128 * (plan.producerRegs + plan.warpgroups * plan.consumerRegs);
   if (plan.specializeWarps && registers > blockRegisters)

@@ -32,7 +32,10 @@ enum class CachePolicy { Normal, EvictFirst };
   X(bool, skipEmptyRows, true, "64-row batches past the last row issue no wgmma")                  \
   X(bool, hoistRelease, true, "a slot is freed before the last promotion reads registers")         \
   X(bool, prefetchTile, true, "the next tile is drawn before the store of this one")               \
-  X(CachePolicy, weightPolicy, CachePolicy::Normal, "L2 eviction priority of weight loads")
+  X(int64_t, vectors, 1, "vectors of eight elements a lane of a quantization has under way")       \
+  X(int64_t, granuleWarps, 1, "warps that quantize one long granule together")                     \
+  X(CachePolicy, weightPolicy, CachePolicy::Normal, "L2 eviction priority of weight loads")        \
+  X(bool, checked, false, "routing and scales are looked at, and findings reported")
 
 struct KernelPlan {
 #define MOEJIT_PLAN_FIELD(type, name, value, meaning) type name = value;
@@ -49,11 +52,35 @@ struct PlannedRange {
   KernelPlan plan;
 };
 
+/// What a caller asks of plans that no heuristic knows.
+struct PlanRequest {
+  bool checked = false; ///< KernelPlan::checked
+  bool operator==(const PlanRequest &) const = default;
+};
+
+/// How the steps of a kernel along K meet the scales: step i covers elements
+/// [i * tileK - shift, (i + 1) * tileK - shift), and is summed in parts of `part` elements, inside
+/// each of which no scale changes.
+struct StepsAlongK {
+  int64_t tileK = 0;
+  int64_t shift = 0; ///< elements before the first of K, which count as zero
+  int64_t count = 0;
+  int64_t part = 0;
+
+  /// True where a granule of `granule` elements, the first of which starts `phase` elements before
+  /// K does, may begin `begin` elements into a step. 0 always may: what a step holds, the next has
+  /// to load again.
+  bool canStartAt(int64_t begin, int64_t granule, int64_t phase) const;
+};
+StepsAlongK stepsAlongK(const Spec &spec, int64_t tileK);
+
 /// The plans of `spec` on `target`, by rows, ascending, covering [0, INT64_MAX] without gaps.
-std::vector<PlannedRange> planRanges(const Spec &spec, const Target &target);
+std::vector<PlannedRange> planRanges(const Spec &spec, const Target &target,
+                                     const PlanRequest &request = {});
 /// The plan for `rows` rows (or `expectedRows` of a masked launch): the member of planRanges that
 /// holds it.
-KernelPlan choosePlan(const Spec &spec, const Target &target, int64_t rows);
+KernelPlan choosePlan(const Spec &spec, const Target &target, int64_t rows,
+                      const PlanRequest &request = {});
 /// Stable text `tileM=128,tileN=256,…`, part of the BuildKey.
 std::string planText(const KernelPlan &plan);
 std::string planJson(const KernelPlan &plan);

@@ -147,6 +147,29 @@ std::optional<Distribution> tile::distribute(AccType type, int64_t warpgroups) {
   return result;
 }
 
+LogicalResult ItemsAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t granule,
+                                int64_t extent, int64_t phase, int64_t parts, bool interleaved) {
+  if (granule < 0 || extent < 0 || parts < 1 || phase < 0 || (phase > 0 && phase >= granule))
+    return emitError() << "items have a granule and an extent of 0 or more, a phase inside the "
+                          "granule and parts of 1 or more";
+  if (extent == 0 && parts > 1)
+    return emitError() << "the rows of a launch are one part, got " << parts;
+  if (interleaved && parts == 1)
+    return emitError() << "one part does not alternate with others";
+  return success();
+}
+
+int64_t ItemsAttr::getScalesPerPart() const {
+  if (getGranule() == 0)
+    return 1;
+  return getExtent() == 0 ? 0 : (getExtent() + getPhase() + getGranule() - 1) / getGranule();
+}
+
+bool ItemsAttr::hasPairs() const {
+  return !getInterleaved() && (getParts() == 1 || getExtent() % 2 == 0) && getGranule() % 2 == 0 &&
+         getPhase() % 2 == 0;
+}
+
 std::optional<FieldLayout> tile::fieldLayout(BlockType block) {
   FieldLayout layout;
   constexpr int64_t mostElements = int64_t(1) << 20; // keeps the product from overflowing
@@ -159,7 +182,8 @@ std::optional<FieldLayout> tile::fieldLayout(BlockType block) {
   if (block.getShape().empty())
     return std::nullopt;
   int64_t inner = block.getShape().back();
-  if (block.getElementBytes() == 1) {
+  Type element = block.getElementType();
+  if (block.getElementBytes() == 1 && !isa<Float8E8M0FNUType>(element)) {
     // One row is one 128-byte swizzle span; a bulk copy takes at most 256 of them.
     if (inner != 128 || elements / inner > 256)
       return std::nullopt;
@@ -167,23 +191,25 @@ std::optional<FieldLayout> tile::fieldLayout(BlockType block) {
     layout.alignBytes = 1024;
     return layout;
   }
-  if (!block.getElementType().isF32())
+  if (!element.isF32() && !element.isInteger(32) && !isa<Float8E8M0FNUType>(element))
     return std::nullopt;
+  int64_t elementBytes = block.getElementBytes();
   if (inner > 1) {
-    constexpr int64_t slack = 4; // 16 bytes of f32
-    int64_t box = (inner + slack + 3) / 4 * 4;
+    // Copies start on 16 bytes, so the vector may lie up to that much further on.
+    int64_t unit = copiedBytes / elementBytes;
+    int64_t box = (inner + unit + unit - 1) / unit * unit;
     if (elements != inner || box > 256)
       return std::nullopt;
     layout.kind = FieldLayout::Kind::Vector;
-    layout.transactionBytes = box * 4;
-    layout.bytes = (box * 4 + 127) / 128 * 128;
+    layout.transactionBytes = box * elementBytes;
+    layout.bytes = (layout.transactionBytes + 127) / 128 * 128;
     return layout;
   }
   if (elements > 4)
     return std::nullopt;
   layout.kind = FieldLayout::Kind::Scalars;
   layout.entries = elements;
-  layout.transactionBytes = 16 * elements;
+  layout.transactionBytes = copiedBytes * elements;
   layout.bytes = 128 * elements;
   return layout;
 }

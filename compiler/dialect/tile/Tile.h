@@ -53,12 +53,15 @@ struct Distribution {
 /// The distribution of `type` over `warpgroups`, or nothing where it cannot be divided.
 std::optional<Distribution> distribute(AccType type, int64_t warpgroups);
 
-/// How a field of a ring slot lies in shared memory.
+/// The least a bulk copy brings, and where it starts: a multiple of it (PTX ISA, cp.async.bulk).
+inline constexpr int64_t copiedBytes = 16;
+
+/// How a field of a ring slot lies in shared memory. Scales are f32, ue8m0 or words of four ue8m0.
 struct FieldLayout {
   enum class Kind {
     Matrix,  ///< f8 rows of 128 bytes, SWIZZLE_128B, 1024-byte aligned
-    Vector,  ///< contiguous scales, starting up to 12 bytes before the first asked for
-    Scalars, ///< single scales, 128 bytes apart, each up to 12 bytes inside its 16 bytes
+    Vector,  ///< contiguous scales, starting less than 16 bytes before the first asked for
+    Scalars, ///< single scales, 128 bytes apart, each somewhere inside its 16 bytes
   };
   Kind kind = Kind::Matrix;
   int64_t entries = 1;          ///< copies it takes

@@ -43,6 +43,30 @@ def Tile_Side : Tile_Enum<"Side", "Which side of an accumulator a scale belongs 
   [I32EnumAttrCase<"Rows", 0, "rows">, I32EnumAttrCase<"Columns", 1, "columns">]>;
 def Tile_SideAttr : Tile_EnumAttr<Tile_Side, "side">;
 
+def Tile_Items : AttrDef<Tile_Dialect, "Items"> {
+  let mnemonic = "items";
+  let summary = "Which scale each row or column has, where that is not one after the other";
+  let description = [{
+    `extent` items (0: the rows of the launch) are one part; `parts` of them are stacked, or alternate item by item where
+    they are `interleaved`. Inside a part, item i has scale (i + phase) / granule, rounded down; granule 0 is one scale for
+    all of a part. The scales of the parts are stacked, or alternate as the items do.
+
+    ```mlir
+    #tile.items<granule = 96, extent = 320, parts = 2>
+    ```
+  }];
+  let parameters = (ins "int64_t":$granule, "int64_t":$extent, DefaultValuedParameter<"int64_t", "0">:$phase,
+                        DefaultValuedParameter<"int64_t", "1">:$parts, DefaultValuedParameter<"bool", "false">:$interleaved);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Scales of one part; 0 where the rows of the launch are a part.
+    int64_t getScalesPerPart() const;
+    /// True where neighbours 2i and 2i + 1, counted from an even item on, have one scale.
+    bool hasPairs() const;
+  }];
+}
+
 class Tile_Type<string name, string typeMnemonic> : TypeDef<Tile_Dialect, name> {
   let mnemonic = typeMnemonic;
 }
@@ -60,7 +84,8 @@ class Tile_ShapedType<string name, string typeMnemonic> : Tile_Type<name, typeMn
 def Tile_View : Tile_Type<"View", "view"> {
   let summary = "A tensor in global memory, row-major; `?` is an extent known at launch";
   let description = [{
-    A matrix with a `?`, or one marked `strided`, has its rows as far apart as the launch says; any other view is packed.
+    A matrix with a `?`, or a view marked `strided`, has its rows as far apart as the launch says; any other view is packed.
+    The rows of a view of three dimensions are those of the matrices it stacks, one after the other.
 
     ```mlir
     !tile.view<?x7168xf8E4M3FN>
@@ -78,8 +103,8 @@ def Tile_View : Tile_Type<"View", "view"> {
     int64_t getElementBytes() const { return (getElementType().getIntOrFloatBitWidth() + 7) / 8; }
     /// True where the launch says how far apart rows are.
     bool hasLaunchStride() const {
-      return getRank() == 2 && (getStrided() || ::mlir::ShapedType::isDynamic(getShape()[0]) ||
-                                ::mlir::ShapedType::isDynamic(getShape()[1]));
+      return getStrided() || (getRank() == 2 && (::mlir::ShapedType::isDynamic(getShape()[0]) ||
+                                                 ::mlir::ShapedType::isDynamic(getShape()[1])));
     }
   }];
 }

@@ -456,19 +456,20 @@ def Tile_CheckScalesOp : Tile_Op<"check_scales", [AttrSizedOperandSegments]> {
   let summary = "Report scales of a box that are not positive and finite";
   let description = [{
     The computing warps read the box of the view at the given coordinates from global memory; outside the view nothing is read. With
-    `rows` only the first that many entries along dimension `row_dimension` are looked at, and with `rows_by` those are sorted
-    rows. `groups`: of packed scales, how many there are along the last dimension. What is found goes to word `kind` of `errors`.
+    `rows` only the first that many entries along dimension `row_dimension` are looked at. `rows_by` and `items` are those of the
+    load beside which the op stands; of packed scales byte `byte` of each word is looked at. What is found goes to word `kind`
+    of `errors`.
 
     ```mlir
     tile.check_scales %s[%k, %m0] box [1, 128] rows %rows along 1 kind 5 into %errors : !tile.view<56x?xf32>, !tile.view<8xi64>
     ```
   }];
   let arguments = (ins Tile_View:$view, Variadic<I32>:$coordinates, DenseI64ArrayAttr:$box, Optional<I32>:$rows,
-                       OptionalAttr<I64Attr>:$row_dimension, Optional<Tile_Scheduler>:$rows_by, OptionalAttr<I64Attr>:$groups,
-                       I64Attr:$kind, Tile_View:$errors);
+                       OptionalAttr<I64Attr>:$row_dimension, Optional<Tile_Scheduler>:$rows_by, OptionalAttr<Tile_Items>:$items,
+                       Optional<I32>:$byte, I64Attr:$kind, Tile_View:$errors);
   let assemblyFormat = [{
     $view `[` $coordinates `]` `box` $box (`rows` $rows^ `along` $row_dimension)? (`rows_by` $rows_by^)?
-    (`groups` $groups^)? `kind` $kind `into` $errors attr-dict `:` type($view) `,` type($errors)
+    (`items` $items^)? (`byte` $byte^)? `kind` $kind `into` $errors attr-dict `:` type($view) `,` type($errors)
   }];
   let hasVerifier = 1;
 }

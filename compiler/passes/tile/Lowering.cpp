@@ -236,6 +236,39 @@ Value tile::linearIndex(Code &code, ViewType view, ValueRange coordinates) {
   return index;
 }
 
+Value tile::elementOffset(Code &code, Value value, ArrayRef<Value> coordinates) {
+  auto view = cast<ViewType>(value.getType());
+  Value offset = code.extend(coordinates.front());
+  int64_t last = view.getRank() - 1;
+  for (int64_t d = 1; d <= last; ++d) {
+    Value step;
+    if (view.hasLaunchStride() && d == last)
+      step = StrideOp::create(code.builder, code.loc, code.builder.getI64Type(), value);
+    else
+      step = code.i64(view.getShape()[d]);
+    offset = code.add(code.mul(offset, step), code.extend(coordinates[d]));
+  }
+  return offset;
+}
+
+Value tile::scaleOfItem(Code &code, ItemsAttr items, Value item) {
+  Value part, inside = item;
+  if (items.getParts() > 1 && items.getInterleaved()) {
+    part = code.rem(item, items.getParts());
+    inside = code.div(item, items.getParts());
+  } else if (items.getParts() > 1) {
+    part = code.div(item, items.getExtent());
+    inside = code.sub(item, code.mul(part, items.getExtent()));
+  }
+  Value scale = items.getGranule() == 0
+                    ? code.i32(0)
+                    : code.div(code.add(inside, items.getPhase()), items.getGranule());
+  if (!part)
+    return scale;
+  return items.getInterleaved() ? code.add(code.mul(scale, items.getParts()), part)
+                                : code.add(code.mul(part, items.getScalesPerPart()), scale);
+}
+
 int64_t tile::sortCountersOffset(SchedulerOp scheduler) {
   return queueBytes + 4 * (scheduler.getExperts() + 1);
 }

@@ -87,6 +87,11 @@ RingOp ringOf(mlir::Value slot);
 /// Shared address of `field` in `slot`. Emits an error at `op` and returns null when the ring has
 /// no layout yet.
 mlir::Value fieldAddress(Code &code, mlir::Operation *op, mlir::Value slot, int64_t field);
+/// Elements in front of the one at `coordinates` of `view`, i64. Rows of a launch's own tensors lie
+/// as far apart as the launch says.
+mlir::Value elementOffset(Code &code, mlir::Value view, mlir::ArrayRef<mlir::Value> coordinates);
+/// The scale that `item`, inside the items, has along its view's dimension.
+mlir::Value scaleOfItem(Code &code, ItemsAttr items, mlir::Value item);
 /// Index of the element at `coordinates` in a packed view, i32.
 mlir::Value linearIndex(Code &code, ViewType view, mlir::ValueRange coordinates);
 

@@ -15,9 +15,12 @@ namespace {
 /// True when `op`, or anything inside it, reads shared memory of a slot or waits for what does.
 bool readsSlot(Operation *op) {
   WalkResult result = op->walk([](Operation *inner) {
-    for (Value operand : inner->getOperands())
+    for (Value operand : inner->getOperands()) {
+      if (auto unpack = operand.getDefiningOp<UnpackOp>())
+        operand = unpack.getWords();
       if (isa<BlockType>(operand.getType()) && !operand.getDefiningOp<LoadOp>())
         return WalkResult::interrupt();
+    }
     return isa<WaitOp, FieldOp, ReleaseOp, AwaitOp, OnceOp, scf::ForOp, scf::WhileOp>(inner)
                ? WalkResult::interrupt()
                : WalkResult::advance();

@@ -29,25 +29,6 @@ Value decodeE8M0(Code &code, Value byte) {
   return ptx::FloatBitsOp::create(code.builder, code.loc, bits);
 }
 
-/// The scale that `item`, inside the items, has along its view's dimension.
-Value scaleOfItem(Code &code, ItemsAttr items, Value item) {
-  Value part, inside = item;
-  if (items.getParts() > 1 && items.getInterleaved()) {
-    part = code.rem(item, items.getParts());
-    inside = code.div(item, items.getParts());
-  } else if (items.getParts() > 1) {
-    part = code.div(item, items.getExtent());
-    inside = code.sub(item, code.mul(part, items.getExtent()));
-  }
-  Value scale = items.getGranule() == 0
-                    ? code.i32(0)
-                    : code.div(code.add(inside, items.getPhase()), items.getGranule());
-  if (!part)
-    return scale;
-  return items.getInterleaved() ? code.add(code.mul(scale, items.getParts()), part)
-                                : code.add(code.mul(part, items.getScalesPerPart()), scale);
-}
-
 /// Reads single scales of a block, from a field of a slot or from global memory.
 struct ScaleReader {
   KernelOp kernel;
@@ -170,18 +151,7 @@ struct ScaleReader {
 
   Value loadGlobal(Code &code, LoadOp load, ArrayRef<Value> coordinates) {
     ViewType view = load.getView().getType();
-    Value offset = code.extend(coordinates.front());
-    // Rows of a launch's own tensors lie as far apart as the launch says.
-    bool isStrided = view.hasLaunchStride();
-    int64_t last = view.getRank() - 1;
-    for (int64_t d = 1; d <= last; ++d) {
-      Value step;
-      if (isStrided && d == last)
-        step = StrideOp::create(code.builder, code.loc, code.builder.getI64Type(), load.getView());
-      else
-        step = code.i64(view.getShape()[d]);
-      offset = code.add(code.mul(offset, step), code.extend(coordinates[d]));
-    }
+    Value offset = elementOffset(code, load.getView(), coordinates);
     Value pointer = pointerTo(code, load.getView());
     Value bytes = code.mul(offset, view.getElementBytes());
     Type element = view.getElementType();

@@ -146,6 +146,9 @@ ptx.kernel @every_instruction(
     // CUDA: const float scale = ld_shared_f32(shared);
     %scale = ptx.ld_shared_f32 %shared {ptx.name = "scale"}
     %word = ptx.ld_shared_i32 %shared {ptx.name = "word"}
+    // CUDA: ld_shared_u8(shared)
+    %byte = ptx.ld_shared_u8 %shared {ptx.name = "byte"}
+    ptx.st_shared_i32 %shared, %byte
     ptx.st_shared_f32 %shared, %scale
     ptx.st_shared_i32 %shared, %word
     // CUDA: ld_shared_v4(shared, words);
@@ -157,6 +160,7 @@ ptx.kernel @every_instruction(
     ptx.stmatrix_x4 %shared, %w0, %word, %zero, %one
     // PTX-DAG: ld.shared.f32
     // PTX-DAG: ld.shared.b32
+    // PTX-DAG: ld.shared.u8
     // PTX-DAG: st.shared.f32
     // PTX-DAG: st.shared.b32
     // PTX-DAG: ld.shared.v4.b32

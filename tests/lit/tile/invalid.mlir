@@ -1,8 +1,8 @@
 // What the dialect refuses, each with what was found and what fits.
 // RUN: moejit-opt %s -split-input-file -verify-diagnostics
 
-// expected-error@+1 {{'tile.kernel' op takes 1 to 7 warpgroups, got 8}}
-tile.kernel @warpgroups() warpgroups 8 {
+// expected-error@+1 {{'tile.kernel' op takes 1 to 8 warpgroups, a producer's among them, got 9}}
+tile.kernel @warpgroups() warpgroups 9 {
 }
 
 // -----
@@ -103,7 +103,7 @@ tile.kernel @stages() warpgroups 1 {
 // -----
 
 tile.kernel @rowOf64() warpgroups 1 {
-  // expected-error@+1 {{'tile.ring' op cannot hold a field !tile.block<64x64xf8E4M3FN>; it takes f8 rows of 128 elements, or a few f32 scales}}
+  // expected-error@+1 {{'tile.ring' op cannot hold a field !tile.block<64x64xf8E4M3FN>; it takes f8 rows of 128 elements, or a few scales}}
   %ring = tile.ring stages 1 [!tile.block<64x64xf8E4M3FN>]
 }
 
@@ -320,4 +320,45 @@ tile.kernel @noSuchFragment("x_scales" %xs: !tile.view<1x?xf32>) warpgroups 3 {
   %sa = tile.load %xs[%c0, %c0] : !tile.view<1x?xf32> -> !tile.block<1x64xf32>
   // expected-error@+1 {{'tile.read' op reads for batch 0 of '!tile.acc<64x128>', which has no such fragment}}
   %ra, %rb = tile.read %sa rows per 1 batch 0 of !tile.acc<64x128> : !tile.block<1x64xf32> -> f32, f32
+}
+
+// -----
+
+tile.kernel @itemsInTwoDimensions("w_scales" %ws: !tile.view<4x4xf32>) warpgroups 1 {
+  %c = arith.constant 0 : i32
+  // expected-error@+1 {{'tile.load' op of items has one dimension of more than one entry, got '!tile.block<2x64xf32>'}}
+  %a = tile.load %ws[%c, %c] items <granule = 4, extent = 100> : !tile.view<4x4xf32> -> !tile.block<2x64xf32>
+}
+
+// -----
+
+tile.kernel @phaseOutside("w_scales" %ws: !tile.view<4xf32>) warpgroups 1 {
+  %c = arith.constant 0 : i32
+  // expected-error@+1 {{items have a granule and an extent of 0 or more, a phase inside the granule and parts of 1 or more}}
+  %a = tile.load %ws[%c] items <granule = 4, extent = 100, phase = 4> : !tile.view<4xf32> -> !tile.block<64xf32>
+}
+
+// -----
+
+tile.kernel @partsOfRows("x_scales" %xs: !tile.view<?xf32>) warpgroups 1 {
+  %c = arith.constant 0 : i32
+  // expected-error@+1 {{the rows of a launch are one part, got 2}}
+  %a = tile.load %xs[%c] items <granule = 4, extent = 0, parts = 2> : !tile.view<?xf32> -> !tile.block<64xf32>
+}
+
+// -----
+
+tile.kernel @alone("x_scales" %xs: !tile.view<?xf32>) warpgroups 1 {
+  %c = arith.constant 0 : i32
+  // expected-error@+1 {{one part does not alternate with others}}
+  %a = tile.load %xs[%c] items <granule = 4, extent = 8, interleaved = true> : !tile.view<?xf32> -> !tile.block<64xf32>
+}
+
+// -----
+
+tile.kernel @floatsAreNotPacked("x_scales" %xs: !tile.view<?xf32>) warpgroups 1 {
+  %c = arith.constant 0 : i32
+  %a = tile.load %xs[%c] : !tile.view<?xf32> -> !tile.block<64xf32>
+  // expected-error@+1 {{'tile.unpack' op takes bytes from a block of i32 to a block of f8E8M0FNU of the same shape, got '!tile.block<64xf32>' and '!tile.block<64xf8E8M0FNU>'}}
+  %b = tile.unpack %a[%c] : !tile.block<64xf32> -> !tile.block<64xf8E8M0FNU>
 }

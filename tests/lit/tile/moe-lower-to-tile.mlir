@@ -83,13 +83,93 @@ tile.kernel @other() warpgroups 1 {
 
 // -----
 
-// A block of weights and a tile must divide one another.
+// Blocks that do not divide a tile, and parts whose last block is ragged: every column is an item that finds its scale by itself.
+// CHECK-LABEL: tile.kernel @ragged
 #x = #moe.scales<granule = [1, 128], source = dynamic>
-#w = #moe.scales<granule = [1, 96, 128]>
-// expected-error@+1 {{'moe.kernel' op has weight scales for 96 columns, which do not divide a tile of 256}}
-moe.kernel @blockOf96(%x: tensor<?x256xf8E4M3FN>, %xs: tensor<?x2xf32>, %offsets: tensor<3xi32>, %w: tensor<2x192x256xf8E4M3FN>, %ws: tensor<2x2x2xf32>) -> tensor<?x192xbf16> {
+#w = #moe.scales<granule = [1, 96, 128], parts = 2, phase = [0, 32, 0]>
+moe.kernel @ragged(%x: tensor<?x256xf8E4M3FN>, %xs: tensor<?x2xf32>, %offsets: tensor<3xi32>, %w: tensor<2x320x256xf8E4M3FN>, %ws: tensor<2x4x2xf32>) -> tensor<?x320xbf16> {
+  // CHECK: tile.for_tiles %{{.*}} -> %[[E:.*]], %{{.*}}, %[[N:.*]], %{{.*}}, %{{.*}} {
+  // CHECK: %[[SB:.*]] = tile.load %{{.*}}[%[[E]], %[[N]], %{{.*}}] items <granule = 96, extent = 160, phase = 32, parts = 2> : <2x4x2xf32> -> <1x256x1xf32>
+  // CHECK: tile.dot {{.*}} columns %[[SB]] per 1 :
   %0 = moe.scaled(%x, %xs) : tensor<?x256xf8E4M3FN>, tensor<?x2xf32> -> tensor<?x256xf8E4M3FN, #x>
-  %1 = moe.scaled(%w, %ws) : tensor<2x192x256xf8E4M3FN>, tensor<2x2x2xf32> -> tensor<2x192x256xf8E4M3FN, #w>
+  %1 = moe.scaled(%w, %ws) : tensor<2x320x256xf8E4M3FN>, tensor<2x4x2xf32> -> tensor<2x320x256xf8E4M3FN, #w>
+  %y = moe.gemm grouped(%0, %offsets, %1) : tensor<?x256xf8E4M3FN, #x>, tensor<3xi32>, tensor<2x320x256xf8E4M3FN, #w> -> tensor<?x320xbf16>
+  moe.return %y : tensor<?x320xbf16>
+}
+
+// -----
+
+// Four powers of two in a word: the words of a step are loaded once, and each part takes its byte.
+// CHECK-LABEL: tile.kernel @mx
+// CHECK-SAME: "x_scales" %{{.*}}: !tile.view<2x?xi32>, {{.*}} "w_scales" %{{.*}}: !tile.view<2x2x320xi32>
+#x = #moe.scales<granule = [1, 32], type = f8E8M0FNU, source = dynamic, order = mn_major, align = 16, packing = 4>
+#w = #moe.scales<granule = [1, 1, 32], type = f8E8M0FNU, order = mn_major, packing = 4>
+moe.kernel @mx(%x: tensor<?x256xf8E4M3FN>, %xs: tensor<2x?xi32>, %offsets: tensor<3xi32>, %w: tensor<2x320x256xf8E4M3FN>, %ws: tensor<2x2x320xi32>) -> tensor<?x320xbf16> {
+  // CHECK: %[[XS:.*]] = tile.load %{{.*}} bulk : <2x?xi32> -> <1x64xi32>
+  // CHECK: %[[X0:.*]] = tile.unpack %[[XS]][%{{.*}}] : <1x64xi32> -> <1x64xf8E8M0FNU>
+  // CHECK: %[[WS:.*]] = tile.load %{{.*}} bulk : <2x2x320xi32> -> <1x1x256xi32>
+  // CHECK: %[[W0:.*]] = tile.unpack %[[WS]]
+  // CHECK: tile.dot {{.*}} rows %[[X0]] per 1 : {{.*}} columns %[[W0]] per 1 : {{.*}} k[0, 32]
+  // CHECK-NOT: tile.load
+  // CHECK: %[[X1:.*]] = tile.unpack %[[XS]]
+  // CHECK: tile.dot {{.*}} rows %[[X1]] {{.*}} k[32, 32]
+  // CHECK-NOT: tile.load
+  // CHECK: tile.store
+  %0 = moe.scaled(%x, %xs) : tensor<?x256xf8E4M3FN>, tensor<2x?xi32> -> tensor<?x256xf8E4M3FN, #x>
+  %1 = moe.scaled(%w, %ws) : tensor<2x320x256xf8E4M3FN>, tensor<2x2x320xi32> -> tensor<2x320x256xf8E4M3FN, #w>
+  %y = moe.gemm grouped(%0, %offsets, %1) : tensor<?x256xf8E4M3FN, #x>, tensor<3xi32>, tensor<2x320x256xf8E4M3FN, #w> -> tensor<?x320xbf16>
+  moe.return %y : tensor<?x320xbf16>
+}
+
+// -----
+
+// A shard that starts inside a group of K: steps start with the group, before the first element, where operands are zero; scales of w,
+// whose block began later, are clamped to the first.
+// CHECK-LABEL: tile.kernel @phase
+#x = #moe.scales<granule = [1, 128], source = dynamic, phase = [0, 96]>
+#w = #moe.scales<granule = [1, *, 128], phase = [0, 0, 32]>
+moe.kernel @phase(%x: tensor<?x160xf8E4M3FN>, %xs: tensor<?x2xf32>, %offsets: tensor<3xi32>, %w: tensor<2x64x160xf8E4M3FN>, %ws: tensor<2x1x2xf32>) -> tensor<?x64xbf16> {
+  // CHECK: %[[STEPS:.*]] = arith.constant 2 : i32
+  // CHECK: %[[K:.*]] = arith.subi %{{.*}}, %{{.*}} {ptx.name = "k"} : i32
+  // CHECK: tile.load %{{.*}}[%{{.*}}, %[[K]]] : <?x160xf8E4M3FN>
+  // CHECK: %[[X:.*]] = arith.addi %[[K]], %{{.*}} : i32
+  // CHECK: arith.shrsi %[[X]]
+  // CHECK: %[[INSIDE:.*]] = arith.maxsi
+  // CHECK: arith.shrsi %[[INSIDE]]
+  // CHECK: tile.load %{{.*}} : <2x2xf32> -> <1x1xf32>
+  // CHECK: tile.dot {{.*}} k[0, 64]
+  // CHECK: tile.dot {{.*}} k[64, 64]
+  %0 = moe.scaled(%x, %xs) : tensor<?x160xf8E4M3FN>, tensor<?x2xf32> -> tensor<?x160xf8E4M3FN, #x>
+  %1 = moe.scaled(%w, %ws) : tensor<2x64x160xf8E4M3FN>, tensor<2x1x2xf32> -> tensor<2x64x160xf8E4M3FN, #w>
+  %y = moe.gemm grouped(%0, %offsets, %1) : tensor<?x160xf8E4M3FN, #x>, tensor<3xi32>, tensor<2x64x160xf8E4M3FN, #w> -> tensor<?x64xbf16>
+  moe.return %y : tensor<?x64xbf16>
+}
+
+// -----
+
+// Groups of several rows, in buffers: a buffer's scales are a matrix of their own.
+// CHECK-LABEL: tile.kernel @buffers
+// CHECK-SAME: "x_scales" %{{.*}}: !tile.view<2x25x2xf32, strided>
+#x = #moe.scales<granule = [1, 4, 128], source = dynamic>
+#w = #moe.scales<granule = [1, 1, *], align = 16>
+moe.kernel @buffers(%x: tensor<2x100x256xf8E4M3FN>, %xs: tensor<2x25x2xf32>, %counts: tensor<2xi32>, %w: tensor<2x64x256xf8E4M3FN>, %ws: tensor<2x64x1xf32>) -> tensor<2x100x64xbf16> {
+  // CHECK: tile.load %{{.*}} items <granule = 4, extent = 100> : <2x25x2xf32, strided> -> <1x64x1xf32>
+  // CHECK: tile.load %{{.*}} : <2x64x1xf32, strided> -> <1x256x1xf32>
+  %0 = moe.scaled(%x, %xs) : tensor<2x100x256xf8E4M3FN>, tensor<2x25x2xf32> -> tensor<2x100x256xf8E4M3FN, #x>
+  %1 = moe.scaled(%w, %ws) : tensor<2x64x256xf8E4M3FN>, tensor<2x64x1xf32> -> tensor<2x64x256xf8E4M3FN, #w>
+  %y = moe.gemm masked(%0, %counts, %1) : tensor<2x100x256xf8E4M3FN, #x>, tensor<2xi32>, tensor<2x64x256xf8E4M3FN, #w> -> tensor<2x100x64xbf16>
+  moe.return %y : tensor<2x100x64xbf16>
+}
+
+// -----
+
+// One instruction sums 32 of K.
+#x = #moe.scales<granule = [1, 48], source = dynamic>
+#w = #moe.scales<granule = [1, *, *]>
+// expected-error@+1 {{'moe.kernel' op changes scales every 16 of K, not a multiple of the 32 one instruction sums}}
+moe.kernel @groupsOf48(%x: tensor<?x256xf8E4M3FN>, %xs: tensor<?x6xf32>, %offsets: tensor<3xi32>, %w: tensor<2x192x256xf8E4M3FN>, %ws: tensor<2x1x1xf32>) -> tensor<?x192xbf16> {
+  %0 = moe.scaled(%x, %xs) : tensor<?x256xf8E4M3FN>, tensor<?x6xf32> -> tensor<?x256xf8E4M3FN, #x>
+  %1 = moe.scaled(%w, %ws) : tensor<2x192x256xf8E4M3FN>, tensor<2x1x1xf32> -> tensor<2x192x256xf8E4M3FN, #w>
   %y = moe.gemm grouped(%0, %offsets, %1) : tensor<?x256xf8E4M3FN, #x>, tensor<3xi32>, tensor<2x192x256xf8E4M3FN, #w> -> tensor<?x192xbf16>
   moe.return %y : tensor<?x192xbf16>
 }

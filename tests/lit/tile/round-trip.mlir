@@ -90,3 +90,16 @@ tile.kernel @staged("x" %x: !tile.view<?x128xf8E4M3FN>, "x_scales" %xs: !tile.vi
     tile.promote %acc, %t row_values(%ra, %rb : f32, f32) batch 1 : !tile.acc<64x128, columns, n = 64>, !tile.fragment<n = 64>
   }
 }
+
+// Scales that items find, and bytes of words.
+// CHECK-LABEL: tile.kernel @scales
+// CHECK-SAME: !tile.view<2x25x3xf32, strided>
+tile.kernel @scales("w_scales" %ws: !tile.view<2x25x3xf32, strided>, "x_scales" %xs: !tile.view<?x2xi32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  // CHECK: tile.load %{{.*}} items <granule = 0, extent = 100, parts = 2, interleaved = true> : <2x25x3xf32, strided> -> <1x64x1xf32>
+  %a = tile.load %ws[%c0, %c0, %c0] items <granule = 0, extent = 100, parts = 2, interleaved = true> : !tile.view<2x25x3xf32, strided> -> !tile.block<1x64x1xf32>
+  // CHECK: tile.load %{{.*}} items <granule = 4, extent = 0, phase = 1> : <?x2xi32> -> <64x1xi32>
+  %b = tile.load %xs[%c0, %c0] items <granule = 4, extent = 0, phase = 1> : !tile.view<?x2xi32> -> !tile.block<64x1xi32>
+  // CHECK: tile.unpack %{{.*}}[%{{.*}}] : <64x1xi32> -> <64x1xf8E8M0FNU>
+  %c = tile.unpack %b[%c0] : !tile.block<64x1xi32> -> !tile.block<64x1xf8E8M0FNU>
+}

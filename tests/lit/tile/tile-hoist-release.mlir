@@ -24,6 +24,30 @@ tile.kernel @promoted("x" %x: !tile.view<?x128xf8E4M3FN>, "w" %w: !tile.view<128
 
 // -----
 
+// Bytes of words that were loaded past the slot need no slot either.
+// CHECK-LABEL: tile.kernel @unpacked
+tile.kernel @unpacked("x" %x: !tile.view<?x128xf8E4M3FN>, "w" %w: !tile.view<128x128xf8E4M3FN>, "x_scales" %xs: !tile.view<?x1xi32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %ring = tile.ring stages 2 [!tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>]
+  %acc = tile.acc : !tile.acc<64x128>
+  %t = tile.acc : !tile.fragment<n = 128>
+  %f = tile.await %ring
+  %a = tile.field %f[0] = %x[%c0, %c0] : !tile.view<?x128xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+  %b = tile.field %f[1] = %w[%c0, %c0] : !tile.view<128x128xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+  %words = tile.load %xs[%c0, %c0] : !tile.view<?x1xi32> -> !tile.block<64x1xi32>
+  tile.dot %t, %a, %b batch 0 of !tile.acc<64x128> fresh : !tile.fragment<n = 128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+  // CHECK: tile.wait
+  // CHECK-NEXT: tile.release
+  tile.wait %t : !tile.fragment<n = 128>
+  %s = tile.unpack %words[%c0] : !tile.block<64x1xi32> -> !tile.block<64x1xf8E8M0FNU>
+  // CHECK: tile.promote
+  tile.promote %acc, %t rows %s per 1 : !tile.block<64x1xf8E8M0FNU> batch 0 : !tile.acc<64x128>, !tile.fragment<n = 128>
+  // CHECK-NOT: tile.release
+  tile.release %f
+}
+
+// -----
+
 // Where the last dot runs only if it is needed, each way through releases once: after the dot, or at once.
 // CHECK-LABEL: tile.kernel @branch
 tile.kernel @branch("x" %x: !tile.view<?x128xf8E4M3FN>, "w" %w: !tile.view<128x128xf8E4M3FN>) warpgroups 1 {

@@ -49,6 +49,27 @@ tile.kernel @scales("x_scales" %xs: !tile.view<256xf32>, "w_scales" %ws: !tile.v
 
 // -----
 
+// 16 bytes are 4 words, or 16 bytes: a vector of packed scales, and single powers of two.
+// CHECK-LABEL: tile.kernel @powers
+// CHECK-SAME: {box = array<i64: 68, 1>, extents = array<i64: -9223372036854775808, 3>, operand = "x_scales", strides = array<i64: -9223372036854775808>, swizzled = false, type = i32}
+// CHECK-SAME: {box = array<i64: 16>, extents = array<i64: 32>, operand = "w_scales", strides = array<i64>, swizzled = false, type = f8E8M0FNU}
+tile.kernel @powers("x_scales" %xs: !tile.view<3x?xi32>, "w_scales" %ws: !tile.view<4x2x4xf8E8M0FNU>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  // CHECK: %[[M:.*]] = tile.rows
+  %m = tile.rows
+  %ring = tile.ring stages 1 [!tile.block<1x64xi32>, !tile.block<1x2x1xf8E8M0FNU>] {barrier_offset = 640 : i64, field_offsets = array<i64: 0, 384>, shared_offset = 0 : i64, stride = 1024 : i64}
+  %s = tile.acquire %ring
+  // CHECK: %[[MASK:.*]] = arith.constant -4 : i32
+  // CHECK: arith.andi %[[M]], %[[MASK]] : i32
+  tile.copy %xs[%c0, %m] -> %s[0] : !tile.view<3x?xi32>
+  // CHECK: %[[BYTES:.*]] = arith.constant -16 : i32
+  // CHECK: arith.andi %{{.*}}, %[[BYTES]] : i32
+  // CHECK-COUNT-2: ptx.tma_load
+  tile.copy %ws[%m, %c0, %c0] -> %s[1] : !tile.view<4x2x4xf8E8M0FNU>
+}
+
+// -----
+
 // A kernel that copies nothing gets no maps.
 // CHECK-LABEL: tile.kernel @none
 // CHECK-NOT: tensor_maps

@@ -69,6 +69,119 @@ tile.kernel @strided("x_scales" %xs: !tile.view<?x4xf32>) warpgroups 1 {
 
 // -----
 
+// Items find their scales: this one's part, then its granule inside the part. Two neighbours have one scale here, so it is read once.
+// CHECK-LABEL: tile.kernel @items
+tile.kernel @items("w_scales" %ws: !tile.view<2x6xf32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %n = arith.constant 256 : i32
+  %acc = tile.acc : !tile.acc<64x128>
+  %s = tile.load %ws[%c0, %n] items <granule = 96, extent = 160, phase = 32, parts = 2> : !tile.view<2x6xf32> -> !tile.block<1x128xf32>
+  // CHECK: ptx.unroll
+  // CHECK: %[[ALL:.*]] = arith.constant 320 : i32
+  // CHECK: %[[IN:.*]] = arith.cmpi slt, %[[ITEM:.*]], %[[ALL]] : i32
+  // CHECK: scf.if %[[IN]]
+  // CHECK: %[[E:.*]] = arith.constant 160 : i32
+  // CHECK: %[[PART:.*]] = arith.divsi %[[ITEM]], %[[E]] : i32
+  // CHECK: arith.subi %[[ITEM]]
+  // CHECK: %[[G:.*]] = arith.constant 96 : i32
+  // CHECK: %[[LOCAL:.*]] = arith.divsi %{{.*}}, %[[G]] : i32
+  // CHECK: arith.addi %{{.*}}, %[[LOCAL]] : i32
+  // CHECK: ptx.ld_global_f32
+  // CHECK-NOT: ptx.ld_global_f32
+  tile.scale %acc columns %s per 1 : !tile.block<1x128xf32> : !tile.acc<64x128>
+}
+
+// -----
+
+// Parts that alternate are told apart by remainders, and so are their scales. Neighbours differ.
+// CHECK-LABEL: tile.kernel @alternating
+tile.kernel @alternating("w_scales" %ws: !tile.view<6xf32>) warpgroups 1 {
+  %n = arith.constant 0 : i32
+  %acc = tile.acc : !tile.acc<64x128>
+  %s = tile.load %ws[%n] items <granule = 64, extent = 160, parts = 2, interleaved = true> : !tile.view<6xf32> -> !tile.block<128xf32>
+  // CHECK: scf.if
+  // CHECK: %[[PART:.*]] = arith.andi
+  // CHECK: arith.shrsi
+  // CHECK: %[[LOCAL:.*]] = arith.shrsi
+  // CHECK: %[[FIRST:.*]] = arith.muli %[[LOCAL]]
+  // CHECK: arith.addi %[[FIRST]], %[[PART]] : i32
+  // CHECK-COUNT-2: ptx.ld_global_f32
+  tile.scale %acc columns %s per 1 : !tile.block<128xf32> : !tile.acc<64x128>
+}
+
+// -----
+
+// Powers of two: a byte becomes the exponent of a float; the bytes 0 and 255 are the subnormal 2^-127 and NaN.
+// CHECK-LABEL: tile.kernel @bytes
+tile.kernel @bytes("x_scales" %xs: !tile.view<?xf8E8M0FNU>, "w_scales" %ws: !tile.view<2x4xf8E8M0FNU>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %k = arith.constant 1 : i32
+  %ring = tile.ring stages 1 [!tile.block<1x1xf8E8M0FNU>] {barrier_offset = 512 : i64, field_offsets = array<i64: 0>, shared_offset = 0 : i64, stride = 1024 : i64}
+  %f = tile.await %ring
+  %x = tile.load %xs[%c0] : !tile.view<?xf8E8M0FNU> -> !tile.block<64xf8E8M0FNU>
+  %w = tile.field %f[0] = %ws[%c0, %k] : !tile.view<2x4xf8E8M0FNU> -> !tile.block<1x1xf8E8M0FNU>
+  // CHECK: scf.if %{{.*}} -> (i32) {
+  // CHECK: %[[B:.*]] = ptx.ld_global_u8
+  // CHECK: scf.yield %[[B]] : i32
+  // CHECK: %[[E:.*]] = arith.shli
+  // CHECK: %[[ISNAN:.*]] = arith.cmpi eq
+  // CHECK: %[[NAN:.*]] = arith.select %[[ISNAN]]
+  // CHECK: %[[N:.*]] = arith.maxsi %[[E]], %{{.*}} : i32
+  // CHECK: %[[BITS:.*]] = arith.addi %[[N]], %[[NAN]] : i32
+  // CHECK: ptx.float_bits %[[BITS]]
+  %a, %b = tile.read %x rows per 1 batch 0 of !tile.acc<64x128> : !tile.block<64xf8E8M0FNU> -> f32, f32
+  // CHECK: ptx.ld_shared_u8
+  // CHECK: ptx.float_bits
+  %c = tile.read %w columns per 128 batch 0 of !tile.acc<64x128> : !tile.block<1x1xf8E8M0FNU> -> f32
+}
+
+// -----
+
+// Four in a word: the byte asked for is shifted down.
+// CHECK-LABEL: tile.kernel @words
+tile.kernel @words("x_scales" %xs: !tile.view<2x?xi32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %group = tile.rows
+  %s = tile.load %xs[%c0, %c0] : !tile.view<2x?xi32> -> !tile.block<1x64xi32>
+  // CHECK: %[[GROUP:.*]] = tile.rows
+  // CHECK-NOT: tile.unpack
+  %b = tile.unpack %s[%group] : !tile.block<1x64xi32> -> !tile.block<1x64xf8E8M0FNU>
+  // CHECK: ptx.ld_global_i32
+  // CHECK: %[[SHIFT:.*]] = arith.muli %[[GROUP]]
+  // CHECK: %[[DOWN:.*]] = arith.shrsi %{{.*}}, %[[SHIFT]]
+  // CHECK: arith.andi %[[DOWN]]
+  // CHECK: ptx.float_bits
+  %r, %t = tile.read %b rows per 1 batch 0 of !tile.acc<64x128> : !tile.block<1x64xf8E8M0FNU> -> f32, f32
+}
+
+// -----
+
+// A word is no scale.
+tile.kernel @packed("x_scales" %xs: !tile.view<2x?xi32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %s = tile.load %xs[%c0, %c0] : !tile.view<2x?xi32> -> !tile.block<1x64xi32>
+  // expected-error@+1 {{'tile.read' op takes packed scales; unpack them first}}
+  %r, %t = tile.read %s rows per 1 batch 0 of !tile.acc<64x128> : !tile.block<1x64xi32> -> f32, f32
+}
+
+// -----
+
+// Matrices that are stacked have rows one stride apart, too.
+// CHECK-LABEL: tile.kernel @stacked
+tile.kernel @stacked("w_scales" %ws: !tile.view<2x25x3xf32, strided>) warpgroups 1 {
+  %c1 = arith.constant 1 : i32
+  %e = tile.rows
+  %s = tile.load %ws[%e, %c1, %c1] : !tile.view<2x25x3xf32, strided> -> !tile.block<1x1x1xf32>
+  // CHECK: arith.constant 25 : i64
+  // CHECK: %[[ROW:.*]] = arith.addi %{{.*}} : i64
+  // CHECK: %[[STRIDE:.*]] = tile.stride
+  // CHECK: arith.muli %{{.*}}, %[[STRIDE]] : i64
+  // CHECK: ptx.ld_global_f32
+  %c = tile.read %s columns per 128 batch 0 of !tile.acc<64x128> : !tile.block<1x1x1xf32> -> f32
+}
+
+// -----
+
 // Scales already in registers; without any, a promotion adds.
 // CHECK-LABEL: tile.kernel @values
 tile.kernel @values() warpgroups 1 {

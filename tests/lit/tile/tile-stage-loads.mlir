@@ -89,6 +89,32 @@ tile.kernel @otherScales("x" %x: !tile.view<?x128xf8E4M3FN>, "x_scales" %xs: !ti
 
 // -----
 
+// Packed scales are words to a copy; what takes their bytes follows the field. Columns that find their scales item by item stay.
+// CHECK-LABEL: tile.kernel @packed
+tile.kernel @packed("x" %x: !tile.view<?x128xf8E4M3FN>, "x_scales" %xs: !tile.view<1x?xi32>, "w" %w: !tile.view<128x128xf8E4M3FN>,
+                    "w_scales" %ws: !tile.view<2x1xf32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %acc = tile.acc : !tile.acc<64x128>
+  %t = tile.acc : !tile.acc<64x128>
+  %a = tile.load %x[%c0, %c0] : !tile.view<?x128xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+  %b = tile.load %w[%c0, %c0] : !tile.view<128x128xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+  %words = tile.load %xs[%c0, %c0] bulk : !tile.view<1x?xi32> -> !tile.block<1x64xi32>
+  %sa = tile.unpack %words[%c0] : !tile.block<1x64xi32> -> !tile.block<1x64xf8E8M0FNU>
+  // CHECK: %[[SB:.*]] = tile.load %{{.*}} items
+  %sb = tile.load %ws[%c0, %c0] items <granule = 96, extent = 128> : !tile.view<2x1xf32> -> !tile.block<128x1xf32>
+  // CHECK: tile.ring stages 1 [!tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>, !tile.block<1x64xi32>]
+  // CHECK: %[[WORDS:.*]] = tile.field %{{.*}}[2] =
+  // CHECK-NEXT: %[[SA:.*]] = tile.unpack %[[WORDS]]
+  // CHECK-NEXT: tile.dot
+  tile.dot %t, %a, %b fresh : !tile.acc<64x128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+  tile.wait %t : !tile.acc<64x128>
+  // CHECK: tile.promote %{{.*}}, %{{.*}} rows %[[SA]] per 1 : {{.*}} columns %[[SB]] per 1
+  tile.promote %acc, %t rows %sa per 1 : !tile.block<1x64xf8E8M0FNU> columns %sb per 1 : !tile.block<128x1xf32> : !tile.acc<64x128>, !tile.acc<64x128>
+  // CHECK-NEXT: tile.release
+}
+
+// -----
+
 // Two dots in one step share a slot, and the coordinates of the second one's operands move up with its copies.
 // CHECK-LABEL: tile.kernel @twoDots
 tile.kernel @twoDots("x" %x: !tile.view<?x256xf8E4M3FN>, "w" %w: !tile.view<128x256xf8E4M3FN>) warpgroups 1 {
