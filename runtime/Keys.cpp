@@ -26,10 +26,12 @@ void addLine(std::string &text, std::string_view name, std::string_view value) {
 
 } // namespace
 
-std::string lookupKeyText(const Spec &spec, const Target &target) {
+std::string lookupKeyText(const Spec &spec, const Target &target, const PlanRequest &request) {
   std::string text;
   addLine(text, "spec", canonicalText(spec));
   addLine(text, "target", canonicalText(target));
+  if (request.checked)
+    addLine(text, "checked", "true");
   return text;
 }
 

@@ -2,6 +2,7 @@
 // only: no path, no environment, no time.
 #pragma once
 
+#include "runtime/Plan.h"
 #include "runtime/Spec.h"
 #include "runtime/Target.h"
 
@@ -20,8 +21,9 @@ struct GeneratorIdentity {
 };
 
 /// What a launch asks for: canonical spec and target (architecture with suffix, device profile),
-/// one `name=value` line each. Bundles resolve by this text alone.
-std::string lookupKeyText(const Spec &spec, const Target &target);
+/// one `name=value` line each, and what is asked of the plan where that is not the usual. Bundles
+/// resolve by this text alone.
+std::string lookupKeyText(const Spec &spec, const Target &target, const PlanRequest &request = {});
 
 /// What one kernel is: the lookup key, the plan, the generator's identity and the artifact format.
 /// The JIT loads only entries whose whole text equals this.

@@ -3,6 +3,7 @@
 // library).
 #include "runtime/c/moejit.h"
 
+#include "runtime/Checks.h"
 #include "runtime/Jit.h"
 
 #include <cstring>
@@ -13,7 +14,7 @@
 using namespace moejit;
 
 struct moejit_library {
-  std::shared_ptr<Jit> jit;
+  std::shared_ptr<Jit> jit, checkedJit; ///< over the same cache
 };
 
 struct moejit_gemm {
@@ -135,16 +136,21 @@ moejit_status moejit_open(const char *folder, moejit_folder_kind kind, const cha
     JitOptions options;
     options.cache = *cache;
     options.target = *target;
-    *library = new moejit_library{std::make_shared<Jit>(std::move(options))};
+    auto jit = std::make_shared<Jit>(options);
+    options.plan.checked = true;
+    *library = new moejit_library{std::move(jit), std::make_shared<Jit>(std::move(options))};
     return {};
   });
 }
 
 void moejit_close(moejit_library *library) { delete library; }
 
-moejit_status moejit_gemm_find(moejit_library *library, const char *spec, moejit_gemm **gemm,
-                               char *error, size_t error_bytes) {
-  return guarded({error, error_bytes}, [&]() -> Result<void> {
+static_assert(MOEJIT_ERROR_WORDS == errorWords);
+
+/// The GEMM of `spec` in the kernels of `jit`, a member of `library`.
+static moejit_status findIn(moejit_library *library, std::shared_ptr<Jit> moejit_library::*jit,
+                            const char *spec, moejit_gemm **gemm, ErrorBuffer error) {
+  return guarded(error, [&]() -> Result<void> {
     if (!gemm)
       return missing("gemm");
     *gemm = nullptr;
@@ -155,16 +161,44 @@ moejit_status moejit_gemm_find(moejit_library *library, const char *spec, moejit
     Result<Spec> parsed = parseSpec(spec);
     if (!parsed)
       return parsed.error();
-    const JitOptions &options = library->jit->options();
+    const std::shared_ptr<Jit> &kernels = library->*jit;
+    const JitOptions &options = kernels->options();
     // A folder may hold some row ranges only; with none at all, the refusal is due now.
-    std::vector<IndexedRange> known = options.cache->ranges(lookupKeyText(*parsed, options.target));
-    JitHandle handle = library->jit->handle(*parsed);
+    std::vector<IndexedRange> known =
+        options.cache->ranges(lookupKeyText(*parsed, options.target, options.plan));
+    JitHandle handle = kernels->handle(*parsed);
     Result<std::shared_ptr<Kernel>> kernel = handle.kernel(known.empty() ? 0 : known[0].minRows);
     if (!kernel)
       return kernel.error();
-    *gemm = new moejit_gemm{library->jit, std::move(handle)};
+    *gemm = new moejit_gemm{kernels, std::move(handle)};
     return {};
   });
+}
+
+moejit_status moejit_gemm_find(moejit_library *library, const char *spec, moejit_gemm **gemm,
+                               char *error, size_t error_bytes) {
+  return findIn(library, &moejit_library::jit, spec, gemm, {error, error_bytes});
+}
+
+moejit_status moejit_gemm_find_checked(moejit_library *library, const char *spec,
+                                       moejit_gemm **gemm, char *error, size_t error_bytes) {
+  return findIn(library, &moejit_library::checkedJit, spec, gemm, {error, error_bytes});
+}
+
+moejit_status moejit_describe_checks(moejit_gemm *gemm, const int64_t *errors, char *text,
+                                     size_t text_bytes) {
+  std::string found;
+  moejit_status status = guarded({text, text_bytes}, [&]() -> Result<void> {
+    if (!gemm)
+      return missing("gemm");
+    if (!errors)
+      return missing("errors");
+    found = describeChecks(gemm->handle.spec(), {errors, size_t(errorWords)});
+    return {};
+  });
+  if (status == MOEJIT_OK)
+    ErrorBuffer{text, text_bytes}.set(found);
+  return status;
 }
 
 void moejit_gemm_release(moejit_gemm *gemm) { delete gemm; }
@@ -223,6 +257,7 @@ moejit_status moejit_gemm_launch(moejit_gemm *gemm, const moejit_gemm_arguments 
     launch.counts = tensor(arguments->counts);
     launch.expertMap = tensor(arguments->expert_map);
     launch.y = tensor(arguments->y);
+    launch.errors = tensor(arguments->errors);
     launch.rows = arguments->rows;
     launch.workspace = arguments->workspace;
     launch.workspaceBytes = size_t(arguments->workspace_bytes);

@@ -66,6 +66,12 @@ typedef struct moejit_gemm moejit_gemm;
    MOEJIT_NOT_IN_CACHE. Release it with moejit_gemm_release. */
 MOEJIT_API moejit_status moejit_gemm_find(moejit_library *library, const char *spec,
                                           moejit_gemm **gemm, char *error, size_t error_bytes);
+/* The same for kernels that were built with `moejit aot --checked`: they look at offsets, counts,
+   ids and scales, and report what is wrong with them in `errors` of their arguments. Slower;
+   results are the same. */
+MOEJIT_API moejit_status moejit_gemm_find_checked(moejit_library *library, const char *spec,
+                                                  moejit_gemm **gemm, char *error,
+                                                  size_t error_bytes);
 /* Null is allowed. Launches in flight and captured graphs stay valid. */
 MOEJIT_API void moejit_gemm_release(moejit_gemm *gemm);
 
@@ -87,6 +93,9 @@ typedef struct moejit_tensor {
   int64_t row_stride;
 } moejit_tensor;
 
+/* Words of i64 that a checked launch reports in. */
+#define MOEJIT_ERROR_WORDS 8
+
 /* What one launch works on. Fill it with zeros, then set `struct_bytes` and what the spec has. */
 typedef struct moejit_gemm_arguments {
   size_t struct_bytes; /* sizeof(moejit_gemm_arguments) */
@@ -100,6 +109,7 @@ typedef struct moejit_gemm_arguments {
   moejit_tensor counts;     /* masked: i32 [E] */
   moejit_tensor expert_map; /* batched with a map: i32 */
   moejit_tensor y;          /* [rows, N]; any stride that is a multiple of 16 bytes */
+  moejit_tensor errors;     /* checked kernels: i64 [MOEJIT_ERROR_WORDS], zeroed by the caller */
   int64_t rows;             /* 0 launches nothing, and needs no pointers and no driver */
   int64_t expected_rows;    /* chooses the kernel, changes speed only; 0: the same as rows */
   void *workspace; /* moejit_gemm_workspace_bytes bytes, 16-byte aligned, for this launch alone */
@@ -113,6 +123,12 @@ typedef struct moejit_gemm_arguments {
 MOEJIT_API moejit_status moejit_gemm_launch(moejit_gemm *gemm,
                                             const moejit_gemm_arguments *arguments, void *stream,
                                             char *error, size_t error_bytes);
+
+/* Says in `text`, cut to `text_bytes` and ended by a zero, what a checked launch of `gemm` has
+   found: a sentence for each kind, with the first index of it; empty when nothing is wrong.
+   `errors`: MOEJIT_ERROR_WORDS words, copied to the host after the launch has finished. */
+MOEJIT_API moejit_status moejit_describe_checks(moejit_gemm *gemm, const int64_t *errors,
+                                                char *text, size_t text_bytes);
 
 #ifdef __cplusplus
 }

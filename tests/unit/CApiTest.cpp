@@ -126,8 +126,8 @@ TEST_CASE("C API: a spec is parsed and looked up") {
 TEST_CASE("C API: checked kernels are found apart, and reports read as sentences") {
   Opened opened;
   moejit_gemm *gemm = nullptr;
-  CHECK(moejit_gemm_find_checked(opened.library, canonicalText(spec()).c_str(), &gemm,
-                                 opened.error, sizeof opened.error) == MOEJIT_NOT_IN_CACHE);
+  CHECK(moejit_gemm_find_checked(opened.library, canonicalText(spec()).c_str(), &gemm, opened.error,
+                                 sizeof opened.error) == MOEJIT_NOT_IN_CACHE);
   CHECK(std::string(opened.error).find("--checked") != std::string::npos);
   CHECK(gemm == nullptr);
   char text[200] = "old";
@@ -137,8 +137,7 @@ TEST_CASE("C API: checked kernels are found apart, and reports read as sentences
   errors[0] = INT64_MAX - 4;
   CHECK(moejit_describe_checks(opened.gemm, errors, text, sizeof text) == MOEJIT_OK);
   CHECK(std::string(text) == "offsets: entry 4 lies outside the rows");
-  CHECK(moejit_describe_checks(opened.gemm, nullptr, text, sizeof text) ==
-        MOEJIT_INVALID_ARGUMENT);
+  CHECK(moejit_describe_checks(opened.gemm, nullptr, text, sizeof text) == MOEJIT_INVALID_ARGUMENT);
   CHECK(moejit_describe_checks(nullptr, errors, text, sizeof text) == MOEJIT_INVALID_ARGUMENT);
 }
 

@@ -96,5 +96,13 @@ TEST_CASE("a build key is its lookup key and one line for each further field") {
   CHECK(key.substr(0, lookup.size()) == lookup);
   CHECK(
       key.substr(lookup.size()) ==
-      "plan=tileM=128\ngenerator=f00d\nnvrtc=13.0\nflags=-arch=sm_90a --fmad=false\nformat=1.0\n");
+      "plan=tileM=128\ngenerator=f00d\nnvrtc=13.0\nflags=-arch=sm_90a --fmad=false\nformat=2.0\n");
+}
+
+TEST_CASE("checked kernels are looked up under a key of their own, others as ever") {
+  PlanRequest request;
+  std::string plain = lookupKeyText(samples::spec(), Target());
+  CHECK(lookupKeyText(samples::spec(), Target(), request) == plain);
+  request.checked = true;
+  CHECK(lookupKeyText(samples::spec(), Target(), request) == plain + "checked=true\n");
 }

@@ -50,6 +50,22 @@ TEST_CASE("few rows an expert give 64-row tiles, many give 128-row tiles") {
   CHECK(choosePlan(spec, Target(), 256 * 96).tileM == 128);
 }
 
+TEST_CASE("a request for checks changes every plan of a spec, and nothing else") {
+  Spec spec = blockScaled(8, 512, 1024);
+  PlanRequest request;
+  request.checked = true;
+  std::vector<PlannedRange> plain = planRanges(spec, Target()),
+                            checked = planRanges(spec, Target(), request);
+  REQUIRE(plain.size() == checked.size());
+  for (size_t i = 0; i < plain.size(); ++i) {
+    CHECK(!plain[i].plan.checked);
+    CHECK(planText(plain[i].plan) != planText(checked[i].plan));
+    plain[i].plan.checked = true;
+    CHECK(plain[i].plan == checked[i].plan);
+    CHECK(choosePlan(spec, Target(), plain[i].minRows, request) == checked[i].plan);
+  }
+}
+
 TEST_CASE("plans that differ in any field have different texts") {
   KernelPlan base;
   std::set<std::string> texts = {planText(base)};

@@ -1,0 +1,142 @@
+// Owns what a checked kernel looks at: the passes tile-check-routing and tile-check-scales. How it
+// looks is in TileLowerChecks.cpp.
+#include "compiler/passes/tile/Lowering.h"
+
+#include "runtime/Checks.h"
+
+namespace moejit::tile {
+#define GEN_PASS_DEF_TILECHECKROUTING
+#define GEN_PASS_DEF_TILECHECKSCALES
+#include "compiler/passes/tile/TilePasses.h.inc"
+} // namespace moejit::tile
+
+using namespace mlir;
+using namespace moejit;
+using namespace moejit::tile;
+
+namespace {
+
+/// The argument of `kernel` that the launch binds to `operand`; null without one.
+Value argumentOf(KernelOp kernel, StringRef operand) {
+  for (BlockArgument argument : kernel.getBody().getArguments())
+    if (kernel.getOperandName(argument.getArgNumber()) == operand)
+      return argument;
+  return {};
+}
+
+/// The argument for error words, added when it is not there.
+Value errorsOf(KernelOp kernel) {
+  if (Value errors = argumentOf(kernel, "errors"))
+    return errors;
+  Builder builder(kernel.getContext());
+  SmallVector<Attribute> names(kernel.getOperandNames().begin(), kernel.getOperandNames().end());
+  names.push_back(builder.getStringAttr("errors"));
+  kernel.setOperandNamesAttr(builder.getArrayAttr(names));
+  return kernel.getBody().addArgument(
+      ViewType::get(kernel.getContext(), {errorWords}, builder.getI64Type()), kernel.getLoc());
+}
+
+struct CheckRouting : tile::impl::TileCheckRoutingBase<CheckRouting> {
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    SmallVector<SchedulerOp> schedulers;
+    kernel.walk([&](SchedulerOp op) { schedulers.push_back(op); });
+    for (SchedulerOp scheduler : schedulers) {
+      if (!scheduler.getOffsets() && !scheduler.getCounts() && !scheduler.getIds())
+        continue;
+      // The map is the launch's own; the scheduler may have turned ids local by other means.
+      Value map = scheduler.getIds() ? argumentOf(kernel, "expert_map") : Value();
+      OpBuilder builder(scheduler);
+      CheckRoutingOp::create(builder, scheduler.getLoc(), scheduler.getOffsets(),
+                             scheduler.getCounts(), scheduler.getIds(), map, scheduler.getExperts(),
+                             errorsOf(kernel));
+    }
+  }
+};
+
+/// What an op that reads scales reads.
+struct ScaleReadAt {
+  Operation *op;
+  Value view;
+  ValueRange coordinates;
+  BlockType block;
+  Value rowsBy;
+  ItemsAttr items;
+};
+
+struct CheckScales : tile::impl::TileCheckScalesBase<CheckScales> {
+  void runOnOperation() override {
+    SmallVector<Operation *> ops;
+    getOperation().walk([&](Operation *op) {
+      if (isa<LoadOp, FieldOp, UnpackOp>(op))
+        ops.push_back(op);
+    });
+    for (Operation *op : ops) {
+      if (auto unpack = dyn_cast<UnpackOp>(op)) {
+        if (Operation *words = unpack.getWords().getDefiningOp())
+          if (std::optional<ScaleReadAt> read = readOf(words))
+            check(op, *read, unpack.getIndex());
+      } else if (std::optional<ScaleReadAt> read = readOf(op);
+                 read && !read->block.getElementType().isInteger(32)) {
+        // Of packed scales each is looked at where it is taken from its word.
+        check(op, *read, Value());
+      }
+    }
+  }
+
+  std::optional<ScaleReadAt> readOf(Operation *op) {
+    if (auto load = dyn_cast<LoadOp>(op))
+      return ScaleReadAt{op,
+                         load.getView(),
+                         load.getCoordinates(),
+                         load.getResult().getType(),
+                         load.getRowsBy(),
+                         load.getItems().value_or(ItemsAttr())};
+    if (auto field = dyn_cast<FieldOp>(op))
+      return ScaleReadAt{op,
+                         field.getView(),
+                         field.getCoordinates(),
+                         field.getResult().getType(),
+                         sorterOf(field.getView()),
+                         {}};
+    return std::nullopt;
+  }
+
+  /// What finds the rows of copies of `view`, if anything does.
+  Value sorterOf(Value view) {
+    Value sorter;
+    getOperation().walk([&](CopyOp copy) {
+      if (copy.getView() == view && copy.getRowsBy())
+        sorter = copy.getRowsBy();
+    });
+    return sorter;
+  }
+
+  /// Looks at the box that `read` reads, beside `op`: only tiles that an expert owns get there, and
+  /// rows past those of the tile are left out.
+  void check(Operation *op, const ScaleReadAt &read, Value byte) {
+    KernelOp kernel = getOperation();
+    bool isX = read.view == argumentOf(kernel, "x_scales");
+    auto tiles = op->getParentOfType<ForTilesOp>();
+    if ((!isX && read.view != argumentOf(kernel, "w_scales")) || !tiles)
+      return;
+    OpBuilder builder(op->getContext());
+    builder.setInsertionPointAfter(op);
+    Value rows;
+    IntegerAttr dimension;
+    int64_t tileRows = 0;
+    if (auto scheduler = tiles.getScheduler().getDefiningOp<SchedulerOp>())
+      tileRows = scheduler.getTileM();
+    for (auto [d, extent] : llvm::enumerate(read.block.getShape()))
+      if (isX && extent == tileRows && extent > 1) {
+        rows = tiles.getTileRows();
+        dimension = builder.getI64IntegerAttr(static_cast<int64_t>(d));
+      }
+    CheckScalesOp::create(builder, op->getLoc(), read.view, read.coordinates, read.block.getShape(),
+                          rows, dimension, rows ? read.rowsBy : Value(), read.items, byte,
+                          static_cast<int64_t>(isX ? CheckKind::XScale : CheckKind::WScale),
+                          errorsOf(kernel));
+  }
+};
+
+} // namespace
