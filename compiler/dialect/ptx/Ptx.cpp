@@ -279,6 +279,12 @@ void StSharedV4Op::build(OpBuilder &builder, OperationState &state, Value addres
   build(builder, state, address, regs, split.values, split.integers);
 }
 
+void LdGlobalV4Op::build(OpBuilder &builder, OperationState &state, Value pointer, Value offset,
+                         Value regs, ArrayRef<OpFoldResult> fragment) {
+  SplitIndices split(fragment);
+  build(builder, state, pointer, offset, regs, split.values, split.integers);
+}
+
 void StGlobalV2Op::build(OpBuilder &builder, OperationState &state, Value pointer, Value offset,
                          Value regs, ArrayRef<OpFoldResult> fragment) {
   SplitIndices split(fragment);

@@ -9,6 +9,8 @@ namespace moejit::tile {
 #define GEN_PASS_DEF_TILEHINTWEIGHTS
 #define GEN_PASS_DEF_TILERASTER
 #define GEN_PASS_DEF_TILEUSEQUEUE
+#define GEN_PASS_DEF_TILEDEEPENQUANTIZE
+#define GEN_PASS_DEF_TILESHAREGRANULES
 #include "compiler/passes/tile/TilePasses.h.inc"
 } // namespace moejit::tile
 
@@ -94,6 +96,32 @@ struct UseQueue : tile::impl::TileUseQueueBase<UseQueue> {
         ViewType::get(&getContext(), {1}, builder.getI32Type()), kernel.getLoc());
     schedulers.front().getCounterMutable().assign(counter);
     schedulers.front().setOrder(Order::Queue);
+  }
+};
+
+struct DeepenQuantize : tile::impl::TileDeepenQuantizeBase<DeepenQuantize> {
+  using Base::Base;
+  void runOnOperation() override {
+    // More vectors than a row of the box has would stay empty.
+    auto fitting = [&](int64_t columns) {
+      constexpr int64_t warpColumns = 256;
+      return std::clamp<int64_t>((columns + warpColumns - 1) / warpColumns, 1, vectors);
+    };
+    getOperation().walk([&](AmaxOp op) { op.setVectors(fitting(op.getColumns())); });
+    getOperation().walk([&](QuantizeOp op) {
+      op.setVectors(fitting(op.isWideGranule() ? *op.getGranule() : op.getColumns()));
+    });
+  }
+};
+
+struct ShareGranules : tile::impl::TileShareGranulesBase<ShareGranules> {
+  using Base::Base;
+  void runOnOperation() override {
+    int64_t inBlock = getOperation().getThreads() / 32;
+    getOperation().walk([&](QuantizeOp op) {
+      if (op.isWideGranule() && inBlock % warps == 0)
+        op.setWarps(warps);
+    });
   }
 };
 
