@@ -77,7 +77,9 @@ int64_t sharedBytes(const KernelPlan &plan, const Spec &spec) {
   int64_t store = plan.store == StorePath::Staged ? 2304 * 4 * plan.warpgroups : 0;
   int64_t sorting =
       spec.dispatch == Dispatch::Batched ? 4 * (spec.numExperts + 1 + 2 * batchedRowLimit) : 0;
-  return slot * plan.stages + store + 64 + 4 * (spec.numExperts + 1) + sorting;
+  // What blocks draw, and where warps meet that quantize together.
+  int64_t quantizing = spec.quantizeFrom ? 256 : 0;
+  return slot * plan.stages + store + 96 + 4 * (spec.numExperts + 1) + sorting + quantizing;
 }
 
 /// Takes slots away until the block fits.
@@ -112,14 +114,34 @@ KernelPlan narrowPlan(const Spec &spec, const Target &target) {
   return plan;
 }
 
+/// So few rows that wide tiles leave processors without one: narrow ones, a warpgroup each, read
+/// the weights from more of them at a time.
+KernelPlan sparsePlan(const Spec &spec, const Target &target) {
+  KernelPlan plan = narrowPlan(spec, target);
+  plan.tileN = 64;
+  plan.warpgroups = 1;
+  plan.stages = 10;
+  fitStages(plan, spec, target);
+  return plan;
+}
+
 /// Rows an expert from which on tiles of 128 rows are worth it.
 constexpr int64_t wideRows = 96;
 
 std::vector<PlannedRange> gemmPlanRanges(const Spec &spec, const Target &target) {
   // The routing is not known: rows are taken to spread over all experts.
   int64_t threshold = wideRows * spec.numExperts;
-  return {{0, threshold - 1, narrowPlan(spec, target)},
-          {threshold, INT64_MAX, widePlan(spec, target)}};
+  KernelPlan narrow = narrowPlan(spec, target);
+  std::vector<PlannedRange> ranges = {{0, threshold - 1, narrow},
+                                      {threshold, INT64_MAX, widePlan(spec, target)}};
+  // Tokens of a decode step come with as many experts as rows, at most.
+  int64_t sparseRows = target.profile.smCount / ((spec.n + narrow.tileN - 1) / narrow.tileN);
+  if (spec.dispatch == Dispatch::Batched && narrow.tileN > 64 && spec.n > 64 && sparseRows >= 1 &&
+      sparseRows < threshold - 1) {
+    ranges.front().minRows = sparseRows + 1;
+    ranges.insert(ranges.begin(), {0, sparseRows, sparsePlan(spec, target)});
+  }
+  return ranges;
 }
 
 } // namespace

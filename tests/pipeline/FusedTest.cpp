@@ -219,3 +219,16 @@ TEST_CASE("a tile gathers the rows it has and no others") {
   // Three steps along K, each with 63 rows less.
   CHECK(loads[1] - loads[0] == 3 * 63);
 }
+
+TEST_CASE("a batched launch that quantizes is right without any one optional pass") {
+  const Spec spec = fusedSpec(Dispatch::Batched, one, Granule::of(128), ElementType::BF16);
+  KernelPlan plan; // wide, with a queue
+  plan.stages = 3;
+  plan.weightPolicy = CachePolicy::EvictFirst;
+  const LaunchCase launch = fewRows(spec, 150);
+  for (const std::string &pass : optionalPasses()) {
+    CAPTURE(pass);
+    LaunchResult result = run(build(spec, plan, {pass}), launch, 11, ThreadOrder::Random);
+    CHECK_MESSAGE(result.wrong.empty(), result.wrong);
+  }
+}

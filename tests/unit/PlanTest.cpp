@@ -29,6 +29,7 @@ TEST_CASE("row ranges cover every row count once, and each has a plan that works
       for (ElementType out : {ElementType::BF16, ElementType::F32}) {
         Spec spec = blockScaled(numExperts, n, 7168);
         spec.outType = out;
+        spec.dispatch = numExperts == 8 ? Dispatch::Batched : Dispatch::Grouped;
         int64_t next = 0;
         for (const PlannedRange &range : planRanges(spec, Target())) {
           CHECK(range.minRows == next);
@@ -48,6 +49,18 @@ TEST_CASE("few rows an expert give 64-row tiles, many give 128-row tiles") {
   CHECK(choosePlan(spec, Target(), 0).tileM == 64);
   CHECK(choosePlan(spec, Target(), 256 * 96 - 1).tileM == 64);
   CHECK(choosePlan(spec, Target(), 256 * 96).tileM == 128);
+}
+
+TEST_CASE("batched rows too few to give every processor a wide tile get narrow ones") {
+  Spec spec = blockScaled(32, 4096, 7168); // 16 tiles of 256 columns an expert, 132 processors
+  spec.dispatch = Dispatch::Batched;
+  CHECK(choosePlan(spec, Target(), 1).tileN == 64);
+  CHECK(choosePlan(spec, Target(), 8).tileN == 64);
+  CHECK(choosePlan(spec, Target(), 9).tileN == 256);
+  for (int64_t rows : {1, 8, 9, 64, 256})
+    CHECK(choosePlan(spec, Target(), rows).tileM == 64);
+  spec.dispatch = Dispatch::Grouped;
+  CHECK(choosePlan(spec, Target(), 1).tileN == 256);
 }
 
 TEST_CASE("a request for checks changes every plan of a spec, and nothing else") {

@@ -102,16 +102,17 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
     Value y = body->getArgument(yIndex);
 
     Code code(builder, loc);
-    if (quantizes)
-      quantizePrologue(
-          code, spec,
-          {body->getArgument(fromIndex), x, xScales.view, body->getArgument(countersIndex)});
     auto scheduler = SchedulerOp::create(
         builder, loc, SchedulerType::get(context), isGrouped ? routing : Value(),
         isMasked ? routing : Value(), isBatched ? routing : Value(), map, Value(), tileM, tileN,
         spec.n, spec.numExperts, Order::Static, 1, isRouted && spec.skipped == Skipped::Zeroed,
         nullptr);
     rowsBy = isBatched ? Value(scheduler) : Value();
+    // After the scheduler, so that a block sorts its rows while others quantize.
+    if (quantizes)
+      quantizePrologue(
+          code, spec,
+          {body->getArgument(fromIndex), x, xScales.view, body->getArgument(countersIndex)});
     auto tiles = ForTilesOp::create(builder, loc, scheduler);
     Type i32 = builder.getI32Type();
     builder.createBlock(&tiles.getBody(), {}, {i32, i32, i32, i32, builder.getI1Type()},

@@ -18,6 +18,8 @@ namespace {
 /// Scales in the least that a bulk copy brings.
 int64_t copiedScalars(ViewType view) { return copiedBytes / view.getElementBytes(); }
 
+constexpr int64_t gatheredTogether = 4; // rows
+
 struct LowerCopies : tile::impl::TileLowerCopiesBase<LowerCopies> {
   void runOnOperation() override {
     SmallVector<CopyOp> copies;
@@ -85,17 +87,31 @@ struct LowerCopies : tile::impl::TileLowerCopiesBase<LowerCopies> {
       if (failed(expectRows(copy, box[0], box[1])))
         return failure();
     }
-    auto loop = scf::ForOp::create(code.builder, copy.getLoc(), code.i32(0), rows, code.i32(1));
+    // Where some rows lie is asked together: the answers come from shared memory.
+    auto loop = scf::ForOp::create(code.builder, copy.getLoc(), code.i32(0), rows,
+                                   code.i32(gatheredTogether));
     loop->setAttr("ptx.name", code.builder.getStringAttr("gathered"));
     OpBuilder::InsertionGuard guard(code.builder);
     code.builder.setInsertionPointToStart(loop.getBody());
-    Value row =
-        rowBy(code, copy, copy.getRowsBy(), code.add(coordinates[1], loop.getInductionVar()));
-    if (!row)
-      return failure();
-    ptx::TmaLoadOp::create(code.builder, copy.getLoc(),
-                           code.add(destination, code.mul(loop.getInductionVar(), box[0])), map,
-                           ValueRange{coordinates[0], row}, full, policy, Value());
+    Value first = loop.getInductionVar();
+    SmallVector<Value> found;
+    for (int64_t i = 0; i < gatheredTogether; ++i) {
+      Value sorted = code.add(coordinates[1], code.add(first, i));
+      found.push_back(rowBy(code, copy, copy.getRowsBy(), sorted));
+      if (!found.back())
+        return failure();
+    }
+    Value into = code.name(code.add(destination, code.mul(first, box[0])), "rowsInto");
+    for (auto [i, row] : llvm::enumerate(found)) {
+      auto load = [&] {
+        ptx::TmaLoadOp::create(code.builder, copy.getLoc(), code.add(into, i * box[0]), map,
+                               ValueRange{coordinates[0], row}, full, policy, Value());
+      };
+      if (i > 0 && (copy.getFirst() || box[1] % gatheredTogether != 0))
+        code.onlyIf(code.less(code.add(first, i), rows), load);
+      else
+        load();
+    }
     copy.erase();
     return success();
   }
