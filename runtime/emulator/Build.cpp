@@ -117,9 +117,13 @@ Result<HostCompiler> findCompiler(const std::string &wanted, const std::string &
 
 Result<std::string> buildUnit(const HostCompiler &compiler, const std::string &workFolder,
                               const std::string &source) {
-  std::vector<std::string> flags = {
-      "-DMOEJIT_EMULATOR", "-O2",     "-std=c++17",          "-shared", "-fPIC",
-      "-ffp-contract=off", "-fwrapv", "-fvisibility=hidden", "-w"};
+  std::vector<std::string> flags = {"-DMOEJIT_EMULATOR", "-O2", "-std=c++17", "-shared", "-fPIC",
+                                    "-ffp-contract=off", "-fwrapv", "-fvisibility=hidden", "-w",
+                                    // Registers nobody has set hold no plausible value.
+                                    "-ftrivial-auto-var-init=pattern"};
+  // g++ 12 undoes that where it splits arrays.
+  if (compiler.version.find("Free Software Foundation") != std::string::npos)
+    flags.push_back("-fno-tree-sra");
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("fma"))
     flags.push_back("-mfma");

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 
 namespace moejit::emulated {
 
@@ -42,6 +43,7 @@ bool Cluster::reset(uint32_t index) {
   loads.clear();
   freeLoads.clear();
   clusterWaiters.clear();
+  polls.clear();
   clusterPhase = 0;
   clusterArrived = 0;
   clock = 0;
@@ -72,6 +74,7 @@ bool Cluster::reset(uint32_t index) {
       block.warpgroups[i].reset(static_cast<int>(i));
     for (NamedBarrier &barrier : block.barriers) {
       barrier.arrived = 0;
+      barrier.known.clear();
       barrier.waiters.clear();
     }
     block.registerWaiters.clear();
@@ -113,6 +116,8 @@ bool Cluster::run(uint32_t index) {
       if (!deliver(event))
         return false;
     }
+    if (ready.empty() && !polls.empty() && !wakePolls() && !awaitOthers())
+      return false;
     if (ready.empty())
       break;
     Fiber *f = nextReady();
@@ -135,6 +140,48 @@ bool Cluster::run(uint32_t index) {
   return stopWith(
       fmt::format("deadlock in cluster {}: {} threads wait and nothing is on its way", index, live),
       {describeDeadlock(*this)});
+}
+
+bool Poll::isOver() const {
+  return std::atomic_ref<int>(*word).load(std::memory_order_acquire) >= value;
+}
+
+/// Makes threads ready whose word has come to what they wait for; whether there are any.
+bool Cluster::wakePolls() {
+  const auto over = std::stable_partition(polls.begin(), polls.end(),
+                                          [](const Poll &poll) { return !poll.isOver(); });
+  for (auto poll = over; poll != polls.end(); ++poll)
+    ready.push_back(poll->fiber);
+  polls.erase(over, polls.end());
+  return !ready.empty();
+}
+
+/// Sleeps until other clusters have brought a word to what a thread here waits for. False when the
+/// launch is stopped, or when every worker sleeps here and no word is there yet: nobody is left to
+/// change one.
+bool Cluster::awaitOthers() {
+  const auto isOver = [](const Poll &poll) { return poll.isOver(); };
+  std::unique_lock lock(launch.mutex);
+  launch.idle.push_back(this);
+  // The polls of an idle cluster change under the mutex alone.
+  bool isStuck = false;
+  while (!launch.stop && !isStuck && !wakePolls()) {
+    isStuck = launch.idle.size() == launch.workers &&
+              std::none_of(launch.idle.begin(), launch.idle.end(), [&](const Cluster *cluster) {
+                return std::any_of(cluster->polls.begin(), cluster->polls.end(), isOver);
+              });
+    lock.unlock();
+    std::this_thread::sleep_for(std::chrono::microseconds(isStuck ? 0 : 20));
+    lock.lock();
+  }
+  std::erase(launch.idle, this);
+  lock.unlock();
+  if (isStuck)
+    return stopWith(fmt::format("deadlock in cluster {}: {} threads wait, for blocks that wait too "
+                                "or start only when others end",
+                                blocks.front()->index / size(), live),
+                    {describeDeadlock(*this)});
+  return !launch.stop;
 }
 
 bool Cluster::stopWith(std::string message, std::vector<std::string> notes) {
@@ -226,6 +273,8 @@ void Cluster::completePhaseIfDone(Mbarrier &barrier) {
   if (barrier.pending != 0 || barrier.txBytes != 0)
     return;
   ++barrier.phase;
+  RaceDetector::join(barrier.passed, barrier.arrived);
+  barrier.arrived.clear();
   barrier.complete.insert(barrier.complete.end(), barrier.landed.begin(), barrier.landed.end());
   barrier.landed.clear();
   barrier.pending = barrier.count;
@@ -237,6 +286,8 @@ void Cluster::releaseClusterBarrierIfDone() {
     return;
   clusterArrived = 0;
   ++clusterPhase;
+  for (uint32_t rank = 0; rank < launch.launch->cluster; ++rank)
+    blocks[rank]->shared.races.meet(0, threads);
   wake(clusterWaiters);
 }
 
@@ -264,7 +315,9 @@ void Cluster::load(Fiber &f, int dst, const TensorMap &packed, const int *coordi
     Block &block = *blocks[target];
     if (block.live == 0)
       fail(op, Text::format("block {} of the cluster has already ended", target));
-    if (const Text message = block.shared.refuseAsyncWrite(dst, bytes); !message.empty())
+    if (const Text message =
+            block.shared.refuseAsyncWrite(dst, bytes, &block == f.block ? f.thread : -1);
+        !message.empty())
       fail(op, message);
     const Mbarrier &barrier = barrierAt(block, barrierAddress, op);
     if (!block.shared.isInitFenced(barrier))

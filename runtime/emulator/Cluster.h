@@ -30,11 +30,12 @@ struct Wait {
     Warp,
     ClusterBarrier,
     Wgmma,
-    Registers
+    Registers,
+    Global
   };
   Kind kind = Kind::None;
-  int a = 0; ///< address, id, groups allowed or registers
-  int b = 0; ///< parity or count
+  int a = 0; ///< address, id, groups allowed, registers or value awaited
+  int b = 0; ///< parity, count, or offset in the operand
   const char *op = "";
 };
 
@@ -68,6 +69,7 @@ struct Warp {
 struct NamedBarrier {
   int arrived = 0;
   int expected = 0;
+  VectorClock known; ///< by those who have come
   WaitList waiters;
 };
 
@@ -84,6 +86,14 @@ struct Block {
   WaitList registerWaiters;
 };
 
+/// A thread that waits for a word of global memory, which another cluster may change.
+struct Poll {
+  Fiber *fiber = nullptr;
+  int *word = nullptr;
+  int value = 0; ///< the least it waits for
+  bool isOver() const;
+};
+
 /// What all workers of one launch share.
 struct LaunchState {
   const EmulatorOptions *options = nullptr;
@@ -96,8 +106,13 @@ struct LaunchState {
   std::atomic<int64_t> tmaLoads = 0;
   std::atomic<int64_t> tmaBytes = 0;
   std::atomic<int64_t> wgmmas = 0;
+  /// Of launches that store once: for each byte of each range that may be written, the number of
+  /// the thread that stored it, from 1 on.
+  std::vector<std::vector<uint32_t>> writers;
   std::mutex mutex;
-  Error error; ///< of the first worker that stopped; guarded by `mutex`
+  Error error;                 ///< of the first worker that stopped; guarded by `mutex`
+  unsigned workers = 1;        ///< that have not run out of clusters; guarded by `mutex`
+  std::vector<Cluster *> idle; ///< whose threads all wait for other clusters; guarded by `mutex`
 
   void report(Error failure);
 };
@@ -122,15 +137,19 @@ public:
   void clusterWait(Fiber &f);
   void setRegisters(Fiber &f, int registers, bool grow);
   Mbarrier &barrierAt(Block &block, int address, const char *op);
-  void arrive(Mbarrier &barrier, const char *op);
+  void arrive(Block &block, Mbarrier &barrier, const char *op);
   void waitBarrier(Fiber &f, int address, int parity);
   void load(Fiber &f, int dst, const TensorMap &map, const int *coordinates, int rank, int barrier,
             int ctaMask, const char *op);
   void wgmma(Fiber &f, float *registers, const WgmmaShape &shape);
   void wgmmaCommit(Fiber &f);
   void wgmmaWait(Fiber &f, int groups);
+  /// Waits until the word at p + offset is at least `value`.
+  void waitGlobal(Fiber &f, const void *p, long long offset, int value);
   /// Checks an access of `bytes` bytes at p + offset and returns the host address.
   void *global(const void *p, long long offset, int bytes, bool write, const char *op);
+  /// Notes an ordinary store of bytes that global() has admitted.
+  void noteStore(const Fiber &f, const void *p, long long offset, int bytes, const char *op);
   /// The range that holds `p`, or that `p` ends; null when there is none.
   const MemoryRange *rangeOf(const void *p) const;
   Block &peer(int rank) { return *blocks[rank]; }
@@ -177,6 +196,8 @@ private:
   bool deliverLoad(const PendingLoad &load);
   bool stopWith(std::string message, std::vector<std::string> notes = {});
   Fiber *nextReady();
+  bool wakePolls();
+  bool awaitOthers();
 
   int threads = 0; ///< of a block
   FiberContext scheduler;
@@ -195,6 +216,7 @@ private:
   uint64_t clusterPhase = 0;
   int clusterArrived = 0;
   WaitList clusterWaiters;
+  std::vector<Poll> polls;
   std::minstd_rand random;
 };
 

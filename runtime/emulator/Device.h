@@ -34,6 +34,7 @@ struct alignas(64) TensorMap {
   X(void, mbarrierWait, (int barrier, int parity))                                                 \
   X(void, fenceMbarrierInit, ())                                                                   \
   X(void, fenceProxyAsync, ())                                                                     \
+  X(void, fenceDevice, ())                                                                         \
   X(void, prefetchTensorMap, (const TensorMap *map))                                               \
   X(void, tmaLoad,                                                                                 \
     (int dst, const TensorMap *map, const int *coordinates, int rank, int barrier, int ctaMask,    \
@@ -44,14 +45,21 @@ struct alignas(64) TensorMap {
   X(void, wgmma,                                                                                   \
     (float *acc, int n, int types, unsigned long long a, unsigned long long b, int accumulate))    \
   X(void, loadShared, (int address, int *to, int words, const char *op))                           \
+  X(int, loadSharedByte, (int address, const char *op))                                            \
   X(void, storeShared, (int address, const int *from, int words, const char *op))                  \
   X(void, storeMatrix, (int address, const int *registers))                                        \
   X(void, loadGlobal, (const void *p, long long offset, void *to, int bytes, const char *op))      \
   X(void, storeGlobal, (void *p, long long offset, const void *from, int bytes, const char *op))   \
   X(int, atomicAddShared, (int address, int value))                                                \
   X(int, atomicAddGlobal, (void *p, long long offset, int value))                                  \
+  X(void, reduceMaxGlobal, (void *p, long long offset, long long value))                           \
+  X(void, waitGlobal, (const void *p, long long offset, int value))                                \
+  X(void, raiseGlobal, (void *p, long long offset, int value))                                     \
   X(int, convertBf16x2, (float low, float high))                                                   \
-  X(int, convertF16x2, (float low, float high))
+  X(int, convertF16x2, (float low, float high))                                                    \
+  X(int, convertE4m3x2, (float low, float high))                                                   \
+  X(int, convertE5m2x2, (float low, float high))                                                   \
+  X(float, convertF32F16, (int bits))
 
 struct DeviceTable {
 #define MOEJIT_DEVICE_FUNCTION(result, name, parameters) result(*name) parameters;
@@ -119,6 +127,9 @@ MOEJIT_WRAPPER int grid_size() { return MOEJIT_DEVICE->gridSize(); }
 MOEJIT_WRAPPER int cluster_rank() { return MOEJIT_DEVICE->clusterRank(); }
 MOEJIT_WRAPPER int shared_base() { return MOEJIT_DEVICE->sharedBase(); }
 MOEJIT_WRAPPER int shfl_idx(int value, int lane) { return MOEJIT_DEVICE->shuffle(value, lane); }
+MOEJIT_WRAPPER int shfl_bfly(int value, int mask) {
+  return MOEJIT_DEVICE->shuffle(value, (MOEJIT_DEVICE->threadIndex() & 31) ^ mask);
+}
 MOEJIT_WRAPPER bool elect_one() { return MOEJIT_DEVICE->elect() != 0; }
 MOEJIT_WRAPPER void syncwarp() { MOEJIT_DEVICE->syncWarp(); }
 
@@ -149,6 +160,8 @@ MOEJIT_WRAPPER void mbarrier_wait(int barrier, int parity) {
 }
 MOEJIT_WRAPPER void fence_mbarrier_init() { MOEJIT_DEVICE->fenceMbarrierInit(); }
 MOEJIT_WRAPPER void fence_proxy_async() { MOEJIT_DEVICE->fenceProxyAsync(); }
+MOEJIT_WRAPPER void fence_proxy_async_global() { MOEJIT_DEVICE->fenceDevice(); }
+MOEJIT_WRAPPER void fence_acq_rel_gpu() { MOEJIT_DEVICE->fenceDevice(); }
 
 // TMA. A multicast mask of -1 means the executing block alone.
 MOEJIT_WRAPPER void prefetch_tensormap(const TensorMap &map) {
@@ -249,6 +262,9 @@ MOEJIT_WRAPPER float ld_shared_f32(int address) {
   MOEJIT_DEVICE->loadShared(address, &value, 1, "ld_shared_f32");
   return float_bits(value);
 }
+MOEJIT_WRAPPER int ld_shared_u8(int address) {
+  return MOEJIT_DEVICE->loadSharedByte(address, "ld_shared_u8");
+}
 MOEJIT_WRAPPER void st_shared_i32(int address, int value) {
   MOEJIT_DEVICE->storeShared(address, &value, 1, "st_shared_i32");
 }
@@ -273,13 +289,35 @@ MOEJIT_WRAPPER float ld_global_f32(const void *p, long long offset) {
   MOEJIT_DEVICE->loadGlobal(p, offset, &value, 4, "ld_global_f32");
   return value;
 }
+MOEJIT_WRAPPER float ld_global_fresh_f32(const void *p, long long offset) {
+  float value;
+  MOEJIT_DEVICE->loadGlobal(p, offset, &value, 4, "ld_global_fresh_f32");
+  return value;
+}
 MOEJIT_WRAPPER int ld_global_i32(const void *p, long long offset) {
   int value;
   MOEJIT_DEVICE->loadGlobal(p, offset, &value, 4, "ld_global_i32");
   return value;
 }
+MOEJIT_WRAPPER int ld_global_fresh_u8(const void *p, long long offset) {
+  unsigned char value;
+  MOEJIT_DEVICE->loadGlobal(p, offset, &value, 1, "ld_global_fresh_u8");
+  return value;
+}
+MOEJIT_WRAPPER int ld_global_u8(const void *p, long long offset) {
+  unsigned char value;
+  MOEJIT_DEVICE->loadGlobal(p, offset, &value, 1, "ld_global_u8");
+  return value;
+}
+MOEJIT_WRAPPER void ld_global_v4(const void *p, long long offset, int (&v)[4]) {
+  MOEJIT_DEVICE->loadGlobal(p, offset, v, 16, "ld_global_v4");
+}
 MOEJIT_WRAPPER void st_global_f32(void *p, long long offset, float value) {
   MOEJIT_DEVICE->storeGlobal(p, offset, &value, 4, "st_global_f32");
+}
+MOEJIT_WRAPPER void st_global_b8(void *p, long long offset, int value) {
+  const unsigned char byte = static_cast<unsigned char>(value);
+  MOEJIT_DEVICE->storeGlobal(p, offset, &byte, 1, "st_global_b8");
 }
 MOEJIT_WRAPPER void st_global_b16(void *p, long long offset, int value) {
   const unsigned short half = static_cast<unsigned short>(value);
@@ -300,17 +338,38 @@ MOEJIT_WRAPPER int atom_add_shared_i32(int address, int value) {
 MOEJIT_WRAPPER int atom_add_global_i32(void *p, long long offset, int value) {
   return MOEJIT_DEVICE->atomicAddGlobal(p, offset, value);
 }
+MOEJIT_WRAPPER void red_max_global_i64(void *p, long long offset, long long value) {
+  MOEJIT_DEVICE->reduceMaxGlobal(p, offset, value);
+}
+MOEJIT_WRAPPER void wait_global_i32(const void *p, long long offset, int value) {
+  MOEJIT_DEVICE->waitGlobal(p, offset, value);
+}
+
+MOEJIT_WRAPPER void red_max_global_i32(void *p, long long offset, int value) {
+  MOEJIT_DEVICE->raiseGlobal(p, offset, value);
+}
 
 // Arithmetic and conversions. The unit is compiled without contraction, so products and sums round
 // alone.
 MOEJIT_WRAPPER float fma_f32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 MOEJIT_WRAPPER float mul_f32(float a, float b) { return a * b; }
 MOEJIT_WRAPPER float add_f32(float a, float b) { return a + b; }
+MOEJIT_WRAPPER float div_f32(float a, float b) {
+  const float quotient = a / b;
+  return quotient == quotient ? quotient : float_bits(0x7fffffff); // PTX's one NaN
+}
 MOEJIT_WRAPPER int cvt_bf16x2_f32(float low, float high) {
   return MOEJIT_DEVICE->convertBf16x2(low, high);
 }
 MOEJIT_WRAPPER int cvt_f16x2_f32(float low, float high) {
   return MOEJIT_DEVICE->convertF16x2(low, high);
 }
+MOEJIT_WRAPPER int cvt_e4m3x2_f32(float low, float high) {
+  return MOEJIT_DEVICE->convertE4m3x2(low, high);
+}
+MOEJIT_WRAPPER int cvt_e5m2x2_f32(float low, float high) {
+  return MOEJIT_DEVICE->convertE5m2x2(low, high);
+}
+MOEJIT_WRAPPER float cvt_f32_f16(int bits) { return MOEJIT_DEVICE->convertF32F16(bits); }
 
 #endif // MOEJIT_EMULATOR_HOST

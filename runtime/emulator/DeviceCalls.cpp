@@ -44,8 +44,14 @@ void mbarrierInit(int address, int count) {
   if (address % 8)
     f.cluster->fail("mbarrier_init",
                     Text::format("address {} is not 8-byte aligned", SharedMemory::place(address)));
-  if (!shared.findBarrier(address)) {
-    if (const Text message = shared.refuseWrite(address, 8); !message.empty())
+  if (const Mbarrier *known = shared.findBarrier(address)) {
+    if (!shared.races.isOrdered(known->initThread, known->initClock, f.thread))
+      f.cluster->fail("mbarrier_init",
+                      Text::format("thread {} has initialised the mbarrier at {}: no barrier "
+                                   "orders that before this",
+                                   known->initThread, SharedMemory::place(address)));
+  } else {
+    if (const Text message = shared.refuseWrite(address, 8, f.thread); !message.empty())
       f.cluster->fail("mbarrier_init", message);
   }
   if (count < 1 || count > (1 << 20) - 1)
@@ -62,12 +68,13 @@ void mbarrierExpectTx(int address, int bytes) {
                     Text::format("{} bytes on top of {} pending ones: the limit is 2^20 - 1", bytes,
                                  barrier.txBytes));
   barrier.txBytes += bytes;
-  f.cluster->arrive(barrier, "mbarrier_expect_tx");
+  f.cluster->arrive(*f.block, barrier, "mbarrier_expect_tx");
 }
 
 void mbarrierArrive(int address) {
   Fiber &f = self();
-  f.cluster->arrive(f.cluster->barrierAt(*f.block, address, "mbarrier_arrive"), "mbarrier_arrive");
+  constexpr const char *op = "mbarrier_arrive";
+  f.cluster->arrive(*f.block, f.cluster->barrierAt(*f.block, address, op), op);
 }
 
 void mbarrierArriveCluster(int address, int rank) {
@@ -84,12 +91,14 @@ void mbarrierArriveCluster(int address, int rank) {
                     Text::format("the mbarrier at {} was initialised, but no fence_mbarrier_init "
                                  "has followed",
                                  SharedMemory::place(address)));
-  f.cluster->arrive(barrier, op);
+  f.cluster->arrive(block, barrier, op);
 }
 
 void mbarrierWait(int address, int parity) { self().cluster->waitBarrier(self(), address, parity); }
 void fenceMbarrierInit() { self().block->shared.fenceInit(self().thread); }
 void fenceProxyAsync() { self().block->shared.fenceProxy(self().thread); }
+
+void fenceDevice() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
 void prefetchTensorMap(const TensorMap *map) {
   if (unpackTensorMap(*map).magic != PackedMap::expectedMagic)
@@ -120,10 +129,21 @@ void loadShared(int address, int *to, int words, const char *op) {
   if (address % bytes)
     f.cluster->fail(op,
                     Text::format("{} is not {}-byte aligned", SharedMemory::place(address), bytes));
-  if (const Text message = shared.refuseRead(address, bytes); !message.empty())
+  if (const Text message = shared.refuseRead(address, bytes, f.thread); !message.empty())
     f.cluster->fail(op, message);
   std::memcpy(to, shared.at(address), bytes);
   f.cluster->tick(f);
+}
+
+int loadSharedByte(int address, const char *op) {
+  Fiber &f = self();
+  SharedMemory &shared = f.block->shared;
+  if (const Text message = shared.refuseRead(address, 1, f.thread); !message.empty())
+    f.cluster->fail(op, message);
+  unsigned char value;
+  std::memcpy(&value, shared.at(address), 1);
+  f.cluster->tick(f);
+  return value;
 }
 
 void storeShared(int address, const int *from, int words, const char *op) {
@@ -133,7 +153,7 @@ void storeShared(int address, const int *from, int words, const char *op) {
   if (address % bytes)
     f.cluster->fail(op,
                     Text::format("{} is not {}-byte aligned", SharedMemory::place(address), bytes));
-  if (const Text message = shared.refuseWrite(address, bytes); !message.empty())
+  if (const Text message = shared.refuseWrite(address, bytes, f.thread); !message.empty())
     f.cluster->fail(op, message);
   shared.store(address, from, bytes, f.thread);
 }
@@ -150,7 +170,10 @@ void loadGlobal(const void *p, long long offset, void *to, int bytes, const char
 }
 
 void storeGlobal(void *p, long long offset, const void *from, int bytes, const char *op) {
-  std::memcpy(self().cluster->global(p, offset, bytes, true, op), from, bytes);
+  Fiber &f = self();
+  void *to = f.cluster->global(p, offset, bytes, true, op);
+  f.cluster->noteStore(f, p, offset, bytes, op);
+  std::memcpy(to, from, bytes);
 }
 
 /// No other thread runs between the load and the store: a fiber gives way only in tick().
@@ -160,9 +183,7 @@ int atomicAddShared(int address, int value) {
   SharedMemory &shared = f.block->shared;
   if (address % 4)
     f.cluster->fail(op, Text::format("{} is not 4-byte aligned", SharedMemory::place(address)));
-  if (const Text message = shared.refuseRead(address, 4); !message.empty())
-    f.cluster->fail(op, message);
-  if (const Text message = shared.refuseWrite(address, 4); !message.empty())
+  if (const Text message = shared.refuseUpdate(address, 4, f.thread); !message.empty())
     f.cluster->fail(op, message);
   int old;
   std::memcpy(&old, shared.at(address), 4);
@@ -180,12 +201,40 @@ int atomicAddGlobal(void *p, long long offset, int value) {
   return old;
 }
 
+void reduceMaxGlobal(void *p, long long offset, long long value) {
+  Fiber &f = self();
+  auto *address =
+      static_cast<long long *>(f.cluster->global(p, offset, 8, true, "red_max_global_i64"));
+  std::atomic_ref<long long> word(*address);
+  long long old = word.load(std::memory_order_relaxed);
+  while (old < value && !word.compare_exchange_weak(old, value, std::memory_order_relaxed)) {
+  }
+  f.cluster->tick(f);
+}
+
+void waitGlobal(const void *p, long long offset, int value) {
+  self().cluster->waitGlobal(self(), p, offset, value);
+}
+
+void raiseGlobal(void *p, long long offset, int value) {
+  Fiber &f = self();
+  std::atomic_ref<int> word(
+      *static_cast<int *>(f.cluster->global(p, offset, 4, true, "red_max_global_i32")));
+  int known = word.load(std::memory_order_relaxed);
+  while (known < value && !word.compare_exchange_weak(known, value, std::memory_order_relaxed))
+    ;
+  f.cluster->tick(f);
+}
+
 int convertBf16x2(float low, float high) {
   return static_cast<int>(roundToBf16(low) | static_cast<uint32_t>(roundToBf16(high)) << 16);
 }
 int convertF16x2(float low, float high) {
   return static_cast<int>(roundToF16(low) | static_cast<uint32_t>(roundToF16(high)) << 16);
 }
+int convertE4m3x2(float low, float high) { return roundToE4M3(low) | roundToE4M3(high) << 8; }
+int convertE5m2x2(float low, float high) { return roundToE5M2(low) | roundToE5M2(high) << 8; }
+float convertF32F16(int bits) { return widenF16(static_cast<uint16_t>(bits)); }
 
 } // namespace
 

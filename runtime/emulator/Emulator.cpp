@@ -84,19 +84,26 @@ Result<EmulatorReport> HostEmulator::run(const EmulatedModule &module,
   state.entry = module.entry;
   state.deadline =
       begin + std::chrono::microseconds(static_cast<int64_t>(settings.maxSeconds * 1e6));
+  if (launch.storesOnce)
+    for (const MemoryRange &range : launch.ranges)
+      state.writers.emplace_back(range.writable ? static_cast<size_t>(range.bytes) : 0);
   const uint32_t clusters = launch.blocks / launch.cluster;
   const auto work = [&] {
     Cluster cluster(state);
     while (!state.stop) {
       const uint32_t index = state.nextCluster.fetch_add(1);
       if (index >= clusters || !cluster.run(index))
-        return;
+        break;
     }
+    const std::lock_guard lock(state.mutex);
+    --state.workers;
   };
   const unsigned wanted =
       settings.threads ? settings.threads : std::max(1u, std::thread::hardware_concurrency());
+  const unsigned used = std::max(1u, std::min<unsigned>(wanted, clusters));
+  state.workers = used;
   std::vector<std::thread> workers;
-  for (unsigned i = 1; i < std::min<unsigned>(wanted, clusters); ++i)
+  for (unsigned i = 1; i < used; ++i)
     workers.emplace_back(work);
   work();
   for (std::thread &worker : workers)
@@ -126,15 +133,14 @@ std::vector<MemoryRange> operandRanges(const Artifact &artifact, const GemmArgum
     MemoryRange range;
     range.name = name;
     range.base = tensor.data;
-    range.writable = operand == Operand::Y || operand == Operand::Workspace;
+    range.writable = isOutput(artifact.spec, operand) || isScratch(operand);
     const int64_t stride =
         rowStrideElements(artifact.spec, arguments, operand) * layout.elementBytes;
     const int64_t rowBytes = layout.columns * layout.elementBytes;
-    if (operand == Operand::Workspace) {
-      range.bytes = static_cast<int64_t>(arguments.workspaceBytes);
-    } else if (operand == Operand::ExpertMap) {
-      // The host does not know its extent.
-      range.bytes = int64_t(1) << 30;
+    if (isScratch(operand)) {
+      const RegionPlace place = regionPlace(artifact.launch, operand, arguments.rows);
+      range.base = static_cast<const char *>(tensor.data) + place.offset;
+      range.bytes = static_cast<int64_t>(place.bytes);
     } else if (layout.rows > 0) {
       range.bytes = (layout.rows - 1) * stride + rowBytes;
       if (layout.rows > 1 && stride > rowBytes) {
@@ -188,9 +194,14 @@ Result<EmulatorReport> HostEmulator::launch(const Artifact &artifact,
     launch.arguments.push_back(isMap ? static_cast<void *>(&maps[parameter.tensorMap])
                                      : static_cast<void *>(&parameter.value));
   }
+  launch.gathersRows = artifact.spec.dispatch == Dispatch::Batched;
   launch.ranges = operandRanges(artifact, arguments);
-  if (plan->workspaceBytes > 0)
-    std::memset(plan->workspace, 0, plan->workspaceBytes);
+  launch.storesOnce = true;
+  // What no one promises to be zero is not.
+  if (plan->workspace)
+    std::memset(plan->workspace, 0xff, workspaceBytes(artifact.launch, arguments.rows));
+  if (plan->zeroedBytes > 0)
+    std::memset(plan->workspace, 0, plan->zeroedBytes);
   return run(**module, launch);
 }
 

@@ -34,6 +34,9 @@ int Cluster::warpCollective(Fiber &f, WarpOp op, const char *name, int value, in
       result = warp.values[warp.sources[l] & 31];
     fiberOf(*f.block, first + l).result = result;
   }
+  // A shuffled value has been read before it is handed over.
+  if (op == WarpOp::Sync || op == WarpOp::Shuffle)
+    f.block->shared.races.meet(first, 32);
   if (op == WarpOp::StoreMatrix) {
     // Lane 8 i + r names row r of matrix i; lane l holds its elements 2 (l % 4) and + 1 of row l
     // / 4.
@@ -44,10 +47,12 @@ int Cluster::warpCollective(Fiber &f, WarpOp op, const char *name, int value, in
         if (address % 16)
           fail(name, Text::format("address {} of lane {} is not 16-byte aligned",
                                   SharedMemory::place(address), 8 * i + r));
-        if (const Text message = shared.refuseWrite(address, 16); !message.empty())
-          fail(name, Text::format("address of lane {}: {}", 8 * i + r, message));
-        for (int l = 0; l < 4; ++l)
-          shared.store(address + 4 * l, &warp.matrix[4 * r + l][i], 4, first + 4 * r + l);
+        for (int l = 0; l < 4; ++l) {
+          const int writer = first + 4 * r + l;
+          if (const Text message = shared.refuseWrite(address + 4 * l, 4, writer); !message.empty())
+            fail(name, Text::format("address of lane {}: {}", 8 * i + r, message));
+          shared.store(address + 4 * l, &warp.matrix[4 * r + l][i], 4, writer);
+        }
       }
   }
   wake(warp.waiters);
@@ -63,8 +68,15 @@ void Cluster::barrier(Fiber &f, int id, int count, bool wait) {
     fail(op, Text::format("barrier {} with {} threads, while others use it with {}", id, count,
                           barrier.expected));
   barrier.expected = count;
+  RaceDetector &races = f.block->shared.races;
+  races.release(f.thread, barrier.known);
   if (++barrier.arrived == count) {
     barrier.arrived = 0;
+    for (const Fiber *waiter : barrier.waiters)
+      races.acquire(waiter->thread, barrier.known);
+    if (wait)
+      races.acquire(f.thread, barrier.known);
+    barrier.known.clear();
     wake(barrier.waiters);
   } else if (wait) {
     suspend(f, barrier.waiters, {Wait::Kind::NamedBarrier, id, count, op});
@@ -104,6 +116,7 @@ void Cluster::setRegisters(Fiber &f, int registers, bool grow) {
 }
 
 Mbarrier &Cluster::barrierAt(Block &block, int address, const char *op) {
+  const Fiber &f = self();
   if (address % 8)
     fail(op,
          Text::format("mbarrier address {} is not 8-byte aligned", SharedMemory::place(address)));
@@ -111,14 +124,21 @@ Mbarrier &Cluster::barrierAt(Block &block, int address, const char *op) {
   if (!barrier)
     fail(op, Text::format("no mbarrier has been initialised at {} of block {}",
                           SharedMemory::place(address), block.index));
+  if (&block == f.block &&
+      !block.shared.races.isOrdered(barrier->initThread, barrier->initClock, f.thread))
+    fail(op, Text::format("thread {} has initialised the mbarrier at {}: no barrier orders that "
+                          "before this",
+                          barrier->initThread, SharedMemory::place(address)));
   return *barrier;
 }
 
-void Cluster::arrive(Mbarrier &barrier, const char *op) {
+void Cluster::arrive(Block &block, Mbarrier &barrier, const char *op) {
   if (barrier.pending == 0)
     fail(op, Text::format("more than {} arrivals in phase {} of the mbarrier at {}", barrier.count,
                           barrier.phase, SharedMemory::place(barrier.address)));
   --barrier.pending;
+  if (const Fiber &f = self(); f.block == &block)
+    block.shared.races.release(f.thread, barrier.arrived);
   completePhaseIfDone(barrier);
 }
 
@@ -128,14 +148,17 @@ void Cluster::waitBarrier(Fiber &f, int address, int parity) {
     fail("mbarrier_wait", Text::format("parity {} is not 0 or 1", parity));
   while (static_cast<int>(barrier.phase & 1) == parity)
     suspend(f, barrier.waiters, {Wait::Kind::Mbarrier, address, parity, "mbarrier_wait"});
+  f.block->shared.races.acquire(f.thread, barrier.passed);
   f.block->shared.observe(barrier);
 }
 
 void Cluster::wgmma(Fiber &f, float *registers, const WgmmaShape &shape) {
   static constexpr const char *types[] = {"e4m3_e4m3", "e5m2_e4m3", "e4m3_e5m2", "e5m2_e5m2"};
   Warpgroup &warpgroup = f.block->warpgroups[f.thread / Warpgroup::threads];
-  const Text message = warpgroup.issue(f.thread % Warpgroup::threads, registers, shape,
-                                       f.block->shared, launch.options->strictOperands);
+  const bool isStrict = launch.options->strictOperands;
+  const StrictOperands strict = {isStrict && !launch.launch->gathersRows, isStrict};
+  const Text message =
+      warpgroup.issue(f.thread % Warpgroup::threads, registers, shape, f.block->shared, strict);
   if (!message.empty())
     fail(Text::format("wgmma_m64n{}k32_{}", shape.n, types[shape.types]), message);
   if (f.thread % Warpgroup::threads == 0)
@@ -152,6 +175,21 @@ void Cluster::wgmmaWait(Fiber &f, int groups) {
   warpgroup.deliver(thread, needed);
 }
 
+void Cluster::waitGlobal(Fiber &f, const void *p, long long offset, int value) {
+  auto *word = static_cast<int *>(global(p, offset, 4, false, "wait_global_i32"));
+  const MemoryRange *range = rangeOf(p);
+  const Poll poll = {&f, word, value};
+  while (!poll.isOver()) {
+    f.wait = {Wait::Kind::Global, value,
+              static_cast<int>(reinterpret_cast<const char *>(word) -
+                               static_cast<const char *>(range->base)),
+              range->name.c_str()};
+    polls.push_back(poll);
+    switchFiber(f.context, scheduler);
+    f.wait = {};
+  }
+}
+
 const MemoryRange *Cluster::rangeOf(const void *p) const {
   const MemoryRange *touching = nullptr;
   const char *address = static_cast<const char *>(p);
@@ -163,6 +201,26 @@ const MemoryRange *Cluster::rangeOf(const void *p) const {
       touching = &range;
   }
   return touching;
+}
+
+void Cluster::noteStore(const Fiber &f, const void *p, long long offset, int bytes,
+                        const char *op) {
+  if (launch.writers.empty())
+    return;
+  const MemoryRange *range = rangeOf(p);
+  const size_t position = static_cast<size_t>(static_cast<const char *>(p) + offset -
+                                              static_cast<const char *>(range->base));
+  std::vector<uint32_t> &writers =
+      launch.writers[static_cast<size_t>(range - launch.launch->ranges.data())];
+  const uint32_t own = static_cast<uint32_t>(f.block->index * threads + f.thread + 1);
+  for (int i = 0; i < bytes; ++i) {
+    const uint32_t other = std::atomic_ref<uint32_t>(writers[position + static_cast<size_t>(i)])
+                               .exchange(own, std::memory_order_relaxed);
+    if (other != 0 && other != own)
+      fail(op, Text::format("stores byte {} of {}, which thread {} of block {} has stored",
+                            position + static_cast<size_t>(i), range->name, (other - 1) % threads,
+                            (other - 1) / threads));
+  }
 }
 
 void *Cluster::global(const void *p, long long offset, int bytes, bool write, const char *op) {

@@ -22,6 +22,7 @@ void SharedMemory::reset(int bytes, int threads) {
   initFences.assign(threads, 0);
   loads = 0;
   operandReads.clear();
+  races.reset(bytes, threads);
 }
 
 Text SharedMemory::place(int address) {
@@ -47,35 +48,42 @@ Text SharedMemory::operandConflict(int address, int bytes) const {
   return {};
 }
 
-Text SharedMemory::refuseRead(int address, int bytes) const {
+/// What bytes that are to be read or written must not be.
+Text SharedMemory::misuse(const char *verb, int address, int bytes, bool needsValue) const {
   if (const Text message = outside(address, bytes); !message.empty())
     return message;
   for (int i = 0; i < bytes; ++i) {
     const uint8_t s = state[address - base + i];
     if (s & loading)
-      return Text::format("reads {}, the destination of {}", place(address + i), loadingText);
+      return Text::format("{} {}, the destination of {}", verb, place(address + i), loadingText);
     if (s & barrier)
-      return Text::format("reads {}, which belongs to an mbarrier", place(address + i));
-    if (!(s & written))
-      return Text::format("reads {}, which nothing has written", place(address + i));
+      return Text::format("{} {}, which belongs to an mbarrier", verb, place(address + i));
+    if (needsValue && !(s & written))
+      return Text::format("{} {}, which nothing has written", verb, place(address + i));
   }
   return {};
 }
 
-Text SharedMemory::refuseWrite(int address, int bytes) const {
-  if (const Text message = outside(address, bytes); !message.empty())
-    return message;
-  for (int i = 0; i < bytes; ++i) {
-    const uint8_t s = state[address - base + i];
-    if (s & loading)
-      return Text::format("writes {}, the destination of {}", place(address + i), loadingText);
-    if (s & barrier)
-      return Text::format("writes {}, which belongs to an mbarrier", place(address + i));
-  }
-  return operandConflict(address, bytes);
+Text SharedMemory::refuseRead(int address, int bytes, int thread) {
+  const Text message = misuse("reads", address, bytes, /*needsValue=*/true);
+  return message.empty() ? races.read(address - base, bytes, thread) : message;
 }
 
-Text SharedMemory::refuseAsyncWrite(int address, int bytes) const {
+Text SharedMemory::refuseWrite(int address, int bytes, int thread) {
+  if (const Text message = misuse("writes", address, bytes, /*needsValue=*/false); !message.empty())
+    return message;
+  const Text message = operandConflict(address, bytes);
+  return message.empty() ? races.write(address - base, bytes, thread) : message;
+}
+
+Text SharedMemory::refuseUpdate(int address, int bytes, int thread) {
+  if (const Text message = misuse("changes", address, bytes, /*needsValue=*/true); !message.empty())
+    return message;
+  const Text message = operandConflict(address, bytes);
+  return message.empty() ? races.update(address - base, bytes, thread) : message;
+}
+
+Text SharedMemory::refuseAsyncWrite(int address, int bytes, int thread) {
   if (const Text message = outside(address, bytes); !message.empty())
     return message;
   const uint8_t *s = stateAt(address);
@@ -88,7 +96,12 @@ Text SharedMemory::refuseAsyncWrite(int address, int bytes) const {
                  ? Text::format("writes {}, which belongs to an mbarrier", place(address + i))
                  : Text::format("writes {}, the destination of {}", place(address + i),
                                 loadingText);
-  return operandConflict(address, bytes);
+  if (const Text message = operandConflict(address, bytes); !message.empty())
+    return message;
+  if (thread >= 0)
+    return races.copy(address - base, bytes, thread);
+  races.forget(address - base, bytes);
+  return {};
 }
 
 void SharedMemory::store(int address, const void *from, int bytes, int thread) {
@@ -113,6 +126,7 @@ Mbarrier &SharedMemory::initBarrier(int address, int thread) {
   b = {};
   b.address = address;
   b.initThread = thread;
+  b.initClock = races.now(thread);
   b.initFence = initFences[thread] + proxyFences[thread];
   return b;
 }

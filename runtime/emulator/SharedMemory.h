@@ -2,6 +2,7 @@
 // mbarriers. Reports misuse as text; who did it is added by the caller.
 #pragma once
 
+#include "runtime/emulator/Races.h"
 #include "runtime/emulator/Text.h"
 
 #include <cstdint>
@@ -34,9 +35,12 @@ struct Mbarrier {
       0; ///< expected minus delivered; negative while bytes land before their expect_tx
   uint32_t phase = 0; ///< its parity is what waits name
   int initThread = 0;
+  uint32_t initClock = 0;
   std::vector<LandedBox> landed;   ///< boxes delivered in the current phase
   std::vector<LandedBox> complete; ///< boxes of complete phases that no thread has waited for
   uint32_t initFence = 0;          ///< fences its initialising thread had executed at mbarrier_init
+  VectorClock arrived;             ///< what those know who came in the current phase
+  VectorClock passed;              ///< what those learn who wait for the complete phases
   WaitList waiters;
 };
 
@@ -79,11 +83,15 @@ public:
   uint8_t *stateAt(int address) { return state.data() + (address - base); }
   const uint8_t *stateAt(int address) const { return state.data() + (address - base); }
 
-  /// What forbids an ordinary access of `bytes` bytes at `address`; empty when nothing does.
-  Text refuseRead(int address, int bytes) const;
-  Text refuseWrite(int address, int bytes) const;
-  /// What forbids a TMA load to write there.
-  Text refuseAsyncWrite(int address, int bytes) const;
+  /// What forbids `thread` an ordinary access of `bytes` bytes at `address`; empty when nothing
+  /// does, and the access is then noted.
+  Text refuseRead(int address, int bytes, int thread);
+  Text refuseWrite(int address, int bytes, int thread);
+  /// The same of an atomic read and write.
+  Text refuseUpdate(int address, int bytes, int thread);
+  /// What forbids a TMA load to write there, issued by `thread` of this block (-1: of another,
+  /// whose order with this block's threads is not known here).
+  Text refuseAsyncWrite(int address, int bytes, int thread);
   /// `[shared_base + 0x1200]`.
   static Text place(int address);
 
@@ -115,9 +123,11 @@ public:
   Mbarrier *findBarrier(int address);
 
   std::vector<OperandRead> operandReads;
+  RaceDetector races;
 
 private:
   Text outside(int address, int bytes) const;
+  Text misuse(const char *verb, int address, int bytes, bool needsValue) const;
   Text operandConflict(int address, int bytes) const;
 
   std::vector<uint8_t> data;

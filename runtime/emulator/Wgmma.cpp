@@ -113,7 +113,7 @@ int Warpgroup::allocateAccumulator(int n) {
 }
 
 Text Warpgroup::issue(int thread, float *registers, const WgmmaShape &shape, SharedMemory &shared,
-                      bool strict) {
+                      StrictOperands strict) {
   ThreadState &own = state[thread];
   const uint64_t number = own.issued++;
   int found = inFlight(thread, registers);
@@ -197,16 +197,17 @@ Text Warpgroup::decode(const SharedMemory &shared, uint64_t bits, int rows, cons
   return {};
 }
 
-Text Warpgroup::execute(const Instruction &instruction, SharedMemory &shared, bool strict) {
+Text Warpgroup::execute(const Instruction &instruction, SharedMemory &shared,
+                        StrictOperands strict) {
   const WgmmaShape &shape = instruction.shape;
   alignas(32) static thread_local float a[64 * 32];
   alignas(32) static thread_local float b[32 * 256];
   const float *tableA = (shape.types & 1 ? e5m2Values : e4m3Values).data();
   const float *tableB = (shape.types & 2 ? e5m2Values : e4m3Values).data();
-  if (const Text message = decode(shared, shape.a, 64, tableA, strict, "A", a, 32, 1);
+  if (const Text message = decode(shared, shape.a, 64, tableA, strict.a, "A", a, 32, 1);
       !message.empty())
     return message;
-  if (const Text message = decode(shared, shape.b, shape.n, tableB, strict, "B", b, 1, shape.n);
+  if (const Text message = decode(shared, shape.b, shape.n, tableB, strict.b, "B", b, 1, shape.n);
       !message.empty())
     return message;
   std::vector<float> &values = accumulators[instruction.accumulator].values;

@@ -22,6 +22,12 @@ struct WgmmaShape {
   bool operator==(const WgmmaShape &) const = default;
 };
 
+/// Whether unwritten bytes of an operand are an error; if not, they count as NaN.
+struct StrictOperands {
+  bool a = true;
+  bool b = true;
+};
+
 class Warpgroup {
 public:
   static constexpr int threads = 128;
@@ -29,10 +35,9 @@ public:
   void reset(int warpgroup);
   void fence(int thread) { state[thread].isFenced = true; }
   /// Thread `thread` issues its next instruction: its registers are taken and poisoned with NaN,
-  /// and the last of the 128 threads computes. Returns what is wrong, or nothing. `strict`:
-  /// unwritten operand bytes are an error instead of NaN.
+  /// and the last of the 128 threads computes. Returns what is wrong, or nothing.
   Text issue(int thread, float *registers, const WgmmaShape &shape, SharedMemory &shared,
-             bool strict);
+             StrictOperands strict);
   /// Thread `thread` closes its group; `isWhole` is set when all 128 threads have. Returns what is
   /// wrong.
   Text commit(int thread, bool &isWhole);
@@ -78,7 +83,7 @@ private:
 
   int inFlight(int thread, const float *registers) const;
   int allocateAccumulator(int n);
-  Text execute(const Instruction &instruction, SharedMemory &shared, bool strict);
+  Text execute(const Instruction &instruction, SharedMemory &shared, StrictOperands strict);
   Text decode(const SharedMemory &shared, uint64_t descriptor, int rows, const float *table,
               bool strict, const char *name, float *values, int rowStep, int kStep) const;
 

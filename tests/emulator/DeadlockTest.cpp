@@ -55,11 +55,12 @@ TEST_CASE("threads that wait alike share a line, others of their warp have their
 }
 
 TEST_CASE("waits for a cluster, a wgmma group and registers are named") {
-  CHECK(contains(run(32,
-                     "cluster_arrive(); if (cluster_rank() == 0) mbarrier_init(shared_base(), 1);"
-                     "if (cluster_rank() == 0) mbarrier_wait(shared_base(), 0); cluster_wait();",
-                     2),
-                 "block 0 warps 0: waits at mbarrier_wait"));
+  CHECK(contains(
+      run(32,
+          "cluster_arrive(); if (thread_index() == 0) mbarrier_init(shared_base(), 1);"
+          "syncwarp(); if (cluster_rank() == 0) mbarrier_wait(shared_base(), 0); cluster_wait();",
+          2),
+      "block 0 warps 0: waits at mbarrier_wait"));
   CHECK(contains(run(32,
                      "if (cluster_rank() == 0) { bar_sync(0, 32); syncwarp(); if (thread_index() "
                      "== 0) return; "
@@ -124,7 +125,7 @@ TEST_CASE("endless kernels are stopped") {
   CHECK(
       contains(run(32, "while (true) syncwarp();", 1, options), "has not ended after 0.2 seconds"));
   CHECK(contains(run(32,
-                     "st_shared_i32(shared_base() + 4 * thread_index(), 0); "
+                     "st_shared_i32(shared_base() + 4 * thread_index(), 0); syncwarp(); "
                      "while (ld_shared_i32(shared_base()) == 0) { }",
                      1, options),
                  "has not ended after 0.2 seconds"));

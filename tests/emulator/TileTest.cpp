@@ -115,6 +115,7 @@ const std::string body = R"(
         const float lower = ld_shared_f32(scales + 32);
         wgmma_wait<0>();
         regs_pin(acc);
+        syncwarp();
         if (u == 1 && lane == 0) mbarrier_arrive(empty + 8 * stage);
         #pragma unroll
         for (int i = 0; i < 64; i += 4) {

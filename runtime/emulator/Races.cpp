@@ -1,0 +1,154 @@
+// Clocks and the words' last accesses.
+#include "runtime/emulator/Races.h"
+
+#include <algorithm>
+
+namespace moejit::emulated {
+
+void RaceDetector::reset(int bytes, int count) {
+  threads = count;
+  clocks.assign(static_cast<size_t>(threads) * threads, 0);
+  for (int thread = 0; thread < threads; ++thread)
+    clockOf(thread)[thread] = 1;
+  words.assign(static_cast<size_t>(bytes) / 4 + 1, {});
+  pool.clear();
+  freeReaders = -1;
+}
+
+void RaceDetector::join(VectorClock &into, const VectorClock &from) {
+  if (into.size() < from.size())
+    into.resize(from.size());
+  for (size_t i = 0; i < from.size(); ++i)
+    into[i] = std::max(into[i], from[i]);
+}
+
+void RaceDetector::release(int thread, VectorClock &into) {
+  if (into.size() < static_cast<size_t>(threads))
+    into.resize(threads);
+  uint32_t *own = clockOf(thread);
+  for (int i = 0; i < threads; ++i)
+    into[i] = std::max(into[i], own[i]);
+  ++own[thread];
+}
+
+void RaceDetector::acquire(int thread, const VectorClock &from) {
+  uint32_t *own = clockOf(thread);
+  for (size_t i = 0; i < from.size(); ++i)
+    own[i] = std::max(own[i], from[i]);
+}
+
+void RaceDetector::meet(int first, int count) {
+  VectorClock &all = meeting;
+  all.assign(threads, 0);
+  for (int thread = first; thread < first + count; ++thread)
+    release(thread, all);
+  for (int thread = first; thread < first + count; ++thread)
+    acquire(thread, all);
+}
+
+Text RaceDetector::race(const char *what, int offset, int other, const char *did) {
+  return Text::format("{} [shared_base + {:#x}], which thread {} has {}: no barrier orders the two",
+                      what, offset, other, did);
+}
+
+Text RaceDetector::unorderedReader(const char *what, int offset, const Word &word, int thread,
+                                   bool countPlain, bool countAtomic) {
+  for (int32_t i = word.readers; i >= 0; i = pool[i].next) {
+    const Reader &reader = pool[i];
+    if ((reader.isAtomic ? countAtomic : countPlain) &&
+        !isOrdered(reader.thread, reader.clock, thread))
+      return race(what, offset, reader.thread, reader.isAtomic ? "changed atomically" : "read");
+  }
+  return {};
+}
+
+void RaceDetector::addReader(Word &word, int thread, bool isAtomic) {
+  const uint32_t clock = clockOf(thread)[thread];
+  for (int32_t i = word.readers; i >= 0; i = pool[i].next)
+    if (pool[i].thread == thread && pool[i].isAtomic == isAtomic) {
+      pool[i].clock = clock;
+      return;
+    }
+  int32_t index = freeReaders;
+  if (index >= 0) {
+    freeReaders = pool[index].next;
+  } else {
+    index = static_cast<int32_t>(pool.size());
+    pool.emplace_back();
+  }
+  pool[index] = {clock, static_cast<int16_t>(thread), isAtomic, word.readers};
+  word.readers = index;
+}
+
+void RaceDetector::clear(Word &word) {
+  while (word.readers >= 0) {
+    const int32_t next = pool[word.readers].next;
+    pool[word.readers].next = freeReaders;
+    freeReaders = word.readers;
+    word.readers = next;
+  }
+  word = {};
+}
+
+Text RaceDetector::read(int offset, int bytes, int thread) {
+  for (int at = offset; at < offset + bytes; at += 4) {
+    Word &word = words[at / 4];
+    if (word.writer >= 0 && !isOrdered(word.writer, word.writeClock, thread))
+      return race("reads", at, word.writer, "stored");
+    if (const Text message = unorderedReader("reads", at, word, thread, false, true);
+        !message.empty())
+      return message;
+    addReader(word, thread, false);
+  }
+  return {};
+}
+
+Text RaceDetector::write(int offset, int bytes, int thread) {
+  for (int at = offset; at < offset + bytes; at += 4) {
+    Word &word = words[at / 4];
+    if (word.writer >= 0 && !isOrdered(word.writer, word.writeClock, thread))
+      return race("writes", at, word.writer, "stored");
+    if (const Text message = unorderedReader("writes", at, word, thread, true, true);
+        !message.empty())
+      return message;
+    clear(word);
+    word.writer = static_cast<int16_t>(thread);
+    word.writeClock = clockOf(thread)[thread];
+  }
+  return {};
+}
+
+Text RaceDetector::update(int offset, int bytes, int thread) {
+  for (int at = offset; at < offset + bytes; at += 4) {
+    Word &word = words[at / 4];
+    if (word.writer >= 0 && !isOrdered(word.writer, word.writeClock, thread))
+      return race("changes", at, word.writer, "stored");
+    if (const Text message = unorderedReader("changes", at, word, thread, true, false);
+        !message.empty())
+      return message;
+    addReader(word, thread, true);
+  }
+  return {};
+}
+
+Text RaceDetector::copy(int offset, int bytes, int thread) {
+  for (int at = offset; at < offset + bytes; at += 4) {
+    Word &word = words[at / 4];
+    if (word.writer < 0 && word.readers < 0)
+      continue;
+    if (word.writer >= 0 && !isOrdered(word.writer, word.writeClock, thread))
+      return race("copies over", at, word.writer, "stored");
+    if (const Text message = unorderedReader("copies over", at, word, thread, true, true);
+        !message.empty())
+      return message;
+    clear(word);
+  }
+  return {};
+}
+
+void RaceDetector::forget(int offset, int bytes) {
+  for (int at = offset; at < offset + bytes; at += 4)
+    clear(words[at / 4]);
+}
+
+} // namespace moejit::emulated
