@@ -176,6 +176,96 @@ void addGranules(std::vector<Entry> &entries) {
   add(entries, nameOf(spec, w.name, x.name), "matrix", spec);
 }
 
+/// Scales that are stored, or cut, in other ways than those of the matrix: powers of two, padded
+/// rows, blocks that divide no tile, parts and shards.
+void addStorage(std::vector<Entry> &entries) {
+  constexpr ElementType ue8m0 = ElementType::F8E8M0FNU;
+  constexpr ScaleOrder rowMajor = ScaleOrder::RowMajor, mnMajor = ScaleOrder::MnMajor;
+  struct Side {
+    Granule mn, k; ///< of rows or of N, and of K
+    ElementType type = ElementType::F32;
+    int64_t packing = 1;
+    ScaleOrder order = ScaleOrder::RowMajor;
+    int64_t alignBytes = 0;
+    int64_t mnPhase = 0, kPhase = 0;
+  };
+  struct Layout {
+    const char *name;
+    Side x, w;
+    int64_t parts = 1;
+    bool isInterleaved = false;
+  };
+  const Granule one = Granule::of(1), whole = Granule::whole();
+  auto of = [](int64_t extent) { return Granule::of(extent); };
+  const Side groups = {one, of(128)}, blocks = {of(128), of(128)};
+  const Layout table[] = {
+      {"mx", {one, of(32), ue8m0}, {one, of(32), ue8m0}},
+      {"mx-words", {one, of(32), ue8m0, 4, mnMajor, 16}, {one, of(32), ue8m0, 4, mnMajor}},
+      {"mx-bytes-mn", {one, of(32), ue8m0, 1, mnMajor, 16}, {one, of(32), ue8m0, 1, mnMajor, 16}},
+      {"words", {one, of(128), ue8m0, 4, mnMajor, 16}, {of(128), of(128), ue8m0, 4, rowMajor}},
+      {"words-expanded", {one, of(128), ue8m0, 4, mnMajor, 16}, {one, of(128), ue8m0, 4, mnMajor}},
+      {"bytes", {one, of(128), ue8m0}, {of(128), of(128), ue8m0}},
+      {"bytes-unvaried", {one, whole, ue8m0}, {one, whole, ue8m0, 4, mnMajor}},
+      {"padded",
+       {one, of(128), ElementType::F32, 1, rowMajor, 64},
+       {of(128), of(128), ElementType::F32, 1, mnMajor, 16}},
+      {"padded-unvaried",
+       {one, whole, ElementType::F32, 1, rowMajor, 16},
+       {one, whole, ElementType::F32, 1, rowMajor, 16}},
+      {"w-96", groups, {of(96), of(128)}},
+      {"w-24", groups, {of(24), of(64)}},
+      {"w-320", groups, {of(320), of(128)}},
+      {"k-alone", {whole, of(128)}, {whole, of(128)}},
+      {"x-4x128", {of(4), of(128)}, blocks},
+      {"x-3x64-inside", {of(3), of(64), ElementType::F32, 1, mnMajor, 16, 2}, blocks},
+      {"parts", groups, blocks, 2},
+      {"parts-interleaved", groups, blocks, 2, true},
+      {"parts-one-each", groups, {whole, whole}, 2},
+      {"inside",
+       {one, of(128), ElementType::F32, 1, mnMajor, 16, 0, 96},
+       {of(128), of(128), ElementType::F32, 1, rowMajor, 0, 32, 96}},
+      {"inside-apart",
+       {one, of(128), ElementType::F32, 1, rowMajor, 0, 0, 96},
+       {of(128), of(64), ElementType::F32, 1, rowMajor, 0, 100, 32},
+       2},
+      {"inside-words",
+       {one, of(32), ue8m0, 4, mnMajor, 16, 0, 16},
+       {of(64), of(64), ue8m0, 4, mnMajor, 16, 8, 48}},
+  };
+  auto layoutFrom = [&](const Side &side, ScaleSource source) {
+    ScaleLayout layout = layoutOf({side.mn, side.k}, source, side.order, side.alignBytes);
+    layout.type = side.type;
+    layout.packing = side.packing;
+    if (side.mnPhase != 0 || side.kPhase != 0)
+      layout.phase = {side.mnPhase, side.kPhase};
+    return layout;
+  };
+  // Grouped, and masked, whose activations have a dimension more.
+  auto withExperts = [&](ScaleLayout layout) {
+    layout.granule.insert(layout.granule.begin(), Granule::of(1));
+    if (!layout.phase.empty())
+      layout.phase.insert(layout.phase.begin(), 0);
+    return layout;
+  };
+  const ElementType outs[] = {ElementType::BF16, ElementType::F32};
+  int turn = 0;
+  for (const Layout &row : table)
+    for (Dispatch dispatch : {Dispatch::Grouped, Dispatch::Masked}) {
+      NamedLayout x = {"", layoutFrom(row.x, ScaleSource::Dynamic)};
+      NamedLayout w = {"", withExperts(layoutFrom(row.w, ScaleSource::Static))};
+      if (dispatch == Dispatch::Masked)
+        x.layout = withExperts(x.layout);
+      w.layout.parts = row.parts;
+      w.layout.interleaved = row.isInterleaved;
+      Spec spec = specOf(dispatch, w, x, outs[(turn++ + 1) / 2 % 2], ragged);
+      // One of each way that scales take, under the memory checker.
+      bool isQuick = dispatch == Dispatch::Grouped &&
+                     (row.name == std::string("mx") || row.name == std::string("words-expanded") ||
+                      row.name == std::string("inside-apart"));
+      add(entries, nameOf(spec, row.name, "scales"), isQuick ? "matrix quick" : "matrix", spec);
+    }
+}
+
 /// Both fp8 types on both sides; gate and up as parts.
 void addTypes(std::vector<Entry> &entries) {
   std::vector<NamedLayout> x = activationLayouts(Dispatch::Grouped),
@@ -224,6 +314,7 @@ void addOthers(std::vector<Entry> &entries) {
     add(entries, nameOf(spec, weights.name, activations.name) + ".e256", "matrix many", spec);
   }
   addGranules(entries);
+  addStorage(entries);
   addTypes(entries);
 }
 
