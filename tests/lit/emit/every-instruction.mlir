@@ -20,6 +20,7 @@ ptx.kernel @every_instruction(
   %rank = ptx.cluster_rank {ptx.name = "rank"}
   %shared = ptx.shared_base {ptx.name = "shared"}
   %warp = ptx.shfl_idx %thread, %zero {ptx.name = "warp"}
+  %crossed = ptx.shfl_bfly %thread, %mask {ptx.name = "crossed"}
   %leader = ptx.elect_one {ptx.name = "leader"}
   ptx.syncwarp
   // PTX-DAG: mov.u32 %r{{[0-9]+}}, %tid.x;
@@ -27,6 +28,7 @@ ptx.kernel @every_instruction(
   // PTX-DAG: mov.u32 %r{{[0-9]+}}, %nctaid.x;
   // PTX-DAG: mov.u32 %r{{[0-9]+}}, %cluster_ctarank;
   // PTX-DAG: shfl.sync.idx.b32
+  // PTX-DAG: shfl.sync.bfly.b32
   // PTX-DAG: elect.sync _|p, 0xffffffff;
   // PTX-DAG: bar.warp.sync 0xffffffff;
   // PTX-DAG: .extern .shared .align 1024 .b8 {{.*}}dynamicShared
@@ -190,6 +192,27 @@ ptx.kernel @every_instruction(
     ptx.st_global_v4 %out, %stride, %pairs[1] : !ptx.regs<2x4xi32>
     %inShared = ptx.atom_add_shared_i32 %offset, %bits {ptx.name = "inShared"}
     %old = ptx.atom_add_global_i32 %out, %stride, %inShared {ptx.name = "old"}
+    // CUDA: ld_global_v4(in, stride, pairs[0]);
+    ptx.ld_global_v4 %in, %stride, %pairs[0] : !ptx.regs<2x4xi32>
+    ptx.st_global_v4 %out, %stride, %pairs[0] : !ptx.regs<2x4xi32>
+    // CUDA: const float quotient = div_f32(sum, bias);
+    %quotient = ptx.div_f32 %sum, %bias {ptx.name = "quotient"}
+    // CUDA: const float widened = cvt_f32_f16(offset);
+    %widened = ptx.cvt_f32_f16 %offset {ptx.name = "widened"}
+    %codes = ptx.cvt_e4m3x2_f32 %quotient, %widened {ptx.name = "codes"}
+    %wide = ptx.cvt_e5m2x2_f32 %quotient, %widened {ptx.name = "wideCodes"}
+    // CUDA: st_global_b8(out, stride, codes);
+    ptx.st_global_b8 %out, %stride, %codes
+    ptx.st_global_b32 %out, %stride, %wide
+    // CUDA: red_max_global_i32(out, stride, crossed);
+    ptx.red_max_global_i32 %out, %stride, %crossed
+    // PTX-DAG: ld.global.v4.b32
+    // PTX-DAG: div.rn.f32
+    // PTX-DAG: cvt.f32.f16
+    // PTX-DAG: cvt.rn.satfinite.e4m3x2.f32 packed,
+    // PTX-DAG: cvt.rn.satfinite.e5m2x2.f32 packed,
+    // PTX-DAG: st.global.b8
+    // PTX-DAG: red.relaxed.gpu.global.max.s32
     // CUDA: st_global_b32(out, stride, old + block + blocks);
     %t0 = arith.addi %old, %block : i32
     %t1 = arith.addi %t0, %blocks : i32

@@ -362,3 +362,75 @@ tile.kernel @floatsAreNotPacked("x_scales" %xs: !tile.view<?xf32>) warpgroups 1 
   // expected-error@+1 {{'tile.unpack' op takes bytes from a block of i32 to a block of f8E8M0FNU of the same shape, got '!tile.block<64xf32>' and '!tile.block<64xf8E8M0FNU>'}}
   %b = tile.unpack %a[%c] : !tile.block<64xf32> -> !tile.block<64xf8E8M0FNU>
 }
+
+// -----
+
+tile.kernel @amax_word("x" %x: !tile.view<?x64xbf16>, "counters" %c: !tile.view<3xi32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  // expected-error@+1 {{'tile.amax' op takes entry 3 of '!tile.view<3xi32>', expected one of a vector of i32}}
+  tile.amax %x[%c0, %c0] rows %c0 columns 64 -> %c at 3 : !tile.view<?x64xbf16>, !tile.view<3xi32>
+}
+
+// -----
+
+tile.kernel @amax_columns("x" %x: !tile.view<?x64xbf16>, "counters" %c: !tile.view<3xi32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  // expected-error@+1 {{'tile.amax' op takes a multiple of 8 columns, got 60}}
+  tile.amax %x[%c0, %c0] rows %c0 columns 60 -> %c : !tile.view<?x64xbf16>, !tile.view<3xi32>
+}
+
+// -----
+
+tile.kernel @quantize_from("x" %x: !tile.view<?x60xbf16>, "x_scales" %s: !tile.view<?x1xf32>, "y" %y: !tile.view<?x60xf8E4M3FN>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  // expected-error@+1 {{'tile.quantize' op reads a matrix of bf16, f16 or f32 with a multiple of 8 columns, got '!tile.view<?x60xbf16>'}}
+  tile.quantize %x[%c0, %c0] rows %c0 columns 64 -> %y, %s per 64 : !tile.view<?x60xbf16> -> !tile.view<?x60xf8E4M3FN>, !tile.view<?x1xf32>
+}
+
+// -----
+
+tile.kernel @quantize_into("x" %x: !tile.view<?x64xbf16>, "x_scales" %s: !tile.view<?x1xf32>, "y" %y: !tile.view<?x64xbf16>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  // expected-error@+1 {{'tile.quantize' op writes f8E4M3FN or f8E5M2 of as many columns as it reads, got '!tile.view<?x64xbf16>'}}
+  tile.quantize %x[%c0, %c0] rows %c0 columns 64 -> %y, %s per 64 : !tile.view<?x64xbf16> -> !tile.view<?x64xbf16>, !tile.view<?x1xf32>
+}
+
+// -----
+
+tile.kernel @quantize_scales("x" %x: !tile.view<?x64xbf16>, "x_scales" %s: !tile.view<?x1xf16>, "y" %y: !tile.view<?x64xf8E4M3FN>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  // expected-error@+1 {{'tile.quantize' op has scales of f32, f8E8M0FNU, or four of them in an i32, got '!tile.view<?x1xf16>'}}
+  tile.quantize %x[%c0, %c0] rows %c0 columns 64 -> %y, %s per 64 : !tile.view<?x64xbf16> -> !tile.view<?x64xf8E4M3FN>, !tile.view<?x1xf16>
+}
+
+// -----
+
+tile.kernel @quantize_granule("x" %x: !tile.view<?x64xbf16>, "x_scales" %s: !tile.view<?x2xf32>, "y" %y: !tile.view<?x64xf8E4M3FN>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  // expected-error@+1 {{'tile.quantize' op has granules of 48 columns, expected a multiple of 8 that divides the 64 of the box}}
+  tile.quantize %x[%c0, %c0] rows %c0 columns 64 -> %y, %s per 48 : !tile.view<?x64xbf16> -> !tile.view<?x64xf8E4M3FN>, !tile.view<?x2xf32>
+}
+
+// -----
+
+tile.kernel @quantize_vector("x" %x: !tile.view<?x64xbf16>, "x_scales" %s: !tile.view<?xf32>, "y" %y: !tile.view<?x64xf8E4M3FN>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  // expected-error@+1 {{'tile.quantize' op has several scales a row, expected a matrix of them, got '!tile.view<?xf32>'}}
+  tile.quantize %x[%c0, %c0] rows %c0 columns 64 -> %y, %s per 32 : !tile.view<?x64xbf16> -> !tile.view<?x64xf8E4M3FN>, !tile.view<?xf32>
+}
+
+// -----
+
+tile.kernel @quantize_warps("x" %x: !tile.view<?x64xbf16>, "x_scales" %s: !tile.view<?x1xf32>, "y" %y: !tile.view<?x64xf8E4M3FN>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  // expected-error@+1 {{'tile.quantize' op shares a granule among 1 to 32 warps, a power of two, got 3}}
+  tile.quantize %x[%c0, %c0] rows %c0 columns 64 -> %y, %s per 64 warps 3 : !tile.view<?x64xbf16> -> !tile.view<?x64xf8E4M3FN>, !tile.view<?x1xf32>
+}
+
+// -----
+
+tile.kernel @quantize_both("x" %x: !tile.view<?x64xbf16>, "x_scales" %s: !tile.view<?x1xf32>, "y" %y: !tile.view<?x64xf8E4M3FN>, "counters" %c: !tile.view<3xi32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  // expected-error@+1 {{'tile.quantize' op computes its scales from granules or from a word, not both}}
+  tile.quantize %x[%c0, %c0] rows %c0 columns 64 -> %y, %s per 64 amax %c : !tile.view<3xi32> : !tile.view<?x64xbf16> -> !tile.view<?x64xf8E4M3FN>, !tile.view<?x1xf32>
+}
