@@ -161,7 +161,8 @@ const Entry table[] = {
       "A quantization has dynamic scales per tensor, token or group, or, in a launch of its own, a "
       "static one per tensor; and no phase.",
       "Scales of several rows, rows that start inside a granule, and static scales on the way into "
-      "a GEMM are not lowered yet.",
+      "a GEMM are not lowered yet; one scale of all rows is, on the way into a GEMM, for eager "
+      "alone: elsewhere rows that no expert owns would take part in it.",
       "Use granule [*, *], [1, *] or [1, 128], and source = dynamic."},
      supportedQuantizedScales,
      Scope::Any},

@@ -24,6 +24,14 @@ void supportedQuantizedScales(const Spec &spec, const Target &, Report &report) 
                "quantizing x by static scales in the launch of a GEMM is not supported by this "
                "version",
                {"quantize x in a launch of its own: moe.quantize alone", "use source = dynamic"});
+  if (spec.computation == Computation::Gemm && layout.source == ScaleSource::Dynamic &&
+      layout.isPerTensor() && spec.dispatch != Dispatch::Eager)
+    report.add(RuleSubject::X,
+               fmt::format("quantizing x by one scale in the launch of a {} GEMM is not supported "
+                           "by this version: rows that no expert owns would take part in it",
+                           dispatchName(spec.dispatch)),
+               {"one scale per token: granule = [1, *]",
+                "quantize x in a launch of its own: moe.quantize alone"});
   if (layout.hasPhase())
     report.add(RuleSubject::X, "quantizing from a phase on is not supported by this version",
                {"quantize from the start of a granule"});

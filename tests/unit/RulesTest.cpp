@@ -211,6 +211,21 @@ const std::vector<Case> &cases() {
        with(base(), [](S s) { s.quantizeFrom = ElementType::BF16; }),
        "quantizing x by static scales in the launch of a GEMM is not supported by this version", X},
       {"MJ113",
+       with(base(),
+            [](S s) {
+              s.quantizeFrom = ElementType::BF16;
+              s.xScales.granule = {whole, whole};
+            }),
+       with(base(),
+            [](S s) {
+              s.quantizeFrom = ElementType::BF16;
+              s.xScales.granule = {one, whole};
+            }),
+       "quantizing x by one scale in the launch of a grouped GEMM is not supported by this "
+       "version: "
+       "rows that no expert owns would take part in it",
+       X},
+      {"MJ113",
        quantizeSpec(256, ElementType::BF16, ElementType::F8E4M3FN,
                     {{Granule::of(128), Granule::of(128)}, ElementType::F32, ScaleSource::Dynamic}),
        quantizeSpec(256, ElementType::BF16, ElementType::F8E4M3FN,

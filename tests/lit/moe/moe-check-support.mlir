@@ -109,3 +109,31 @@ moe.kernel @passes(%x: tensor<?x512xf8E4M3FN, #x>, %offsets: tensor<33xi32>, %w:
      : tensor<?x512xf8E4M3FN, #x>, tensor<33xi32>, tensor<32x256x512xf8E4M3FN, #w> -> tensor<?x256xbf16>
   moe.return %y : tensor<?x256xbf16>
 }
+
+// -----
+
+// A map from global to local experts; activations in bf16, quantized by the launch.
+#x = #moe.scales<granule = [1, 128], source = dynamic>
+#w = #moe.scales<granule = [1, 128, 128]>
+moe.kernel @passes(%x: tensor<?x512xbf16>, %ids: tensor<?xi32>, %w: tensor<32x256x512xf8E4M3FN, #w>, %map: tensor<256xi32>) -> tensor<?x256xbf16> {
+  %q = moe.quantize(%x) : tensor<?x512xbf16> -> tensor<?x512xf8E4M3FN, #x>
+  %y = moe.gemm batched(%q, %ids, %w, %map)
+     : tensor<?x512xf8E4M3FN, #x>, tensor<?xi32>, tensor<32x256x512xf8E4M3FN, #w>, tensor<256xi32> -> tensor<?x256xbf16>
+  moe.return %y : tensor<?x256xbf16>
+}
+
+// -----
+
+// MJ113 trips: one scale of all rows, among them those of nobody.
+#x = #moe.scales<granule = [*, *], source = dynamic>
+#w = #moe.scales<granule = [1, 128, 128]>
+moe.kernel @trips(%x: tensor<?x512xbf16>, %ids: tensor<?xi32>, %w: tensor<32x256x512xf8E4M3FN, #w>) -> tensor<?x256xbf16> {
+  // expected-note@+1 {{x is declared here}}
+  %q = moe.quantize(%x) : tensor<?x512xbf16> -> tensor<?x512xf8E4M3FN, #x>
+  // expected-error@+3 {{'moe.gemm' op quantizing x by one scale in the launch of a batched GEMM is not supported by this version: rows that no expert owns would take part in it [MJ113]}}
+  // expected-note@+2 {{one scale per token: granule = [1, *]}}
+  // expected-note@+1 {{quantize x in a launch of its own: moe.quantize alone}}
+  %y = moe.gemm batched(%q, %ids, %w)
+     : tensor<?x512xf8E4M3FN, #x>, tensor<?xi32>, tensor<32x256x512xf8E4M3FN, #w> -> tensor<?x256xbf16>
+  moe.return %y : tensor<?x256xbf16>
+}
