@@ -1,8 +1,6 @@
 // One launch on the emulator, and the folder it works in.
 #include "tools/moejit/Emulation.h"
 
-#include "tools/moejit/Gpu.h"
-
 #include <cstdlib>
 #include <filesystem>
 #include <sys/stat.h>
@@ -47,9 +45,8 @@ private:
 
 } // namespace
 
-Result<EmulatorReport> emulate(const Artifact &artifact, const oracle::HostProblem &problem,
-                               oracle::HostOutput &output, std::optional<std::string> folder,
-                               bool &hasFault) {
+Result<EmulatorReport> emulate(const Artifact &artifact, const HostLaunch &given,
+                               std::optional<std::string> folder, bool &hasFault) {
   WorkFolder work(std::move(folder));
   if (work.path.empty())
     return Error{ErrorCode::IoError, "there is no folder to work in: cannot make one in /tmp"};
@@ -61,15 +58,14 @@ Result<EmulatorReport> emulate(const Artifact &artifact, const oracle::HostProbl
     return emulator.error();
 
   GemmArguments arguments;
-  std::vector<std::vector<uint8_t>> storage;
-  for (const OperandBytes &operand : operandsOf(problem, storage))
-    argumentOf(arguments, operand.operand) = {const_cast<void *>(operand.data), operand.rowStride};
-  arguments.y = {output.data(), problem.yStride};
-  arguments.rows = problem.rows;
+  for (const OperandBytes &operand : given.operands)
+    arguments.*memberOf(operand.operand) = {static_cast<char *>(operand.data) + operand.offsetBytes,
+                                            operand.rowStride};
+  arguments.rows = given.rows;
   // A workspace may come uninitialised.
-  std::vector<uint64_t> dirt(artifact.launch.workspaceBytes / 8 + 2, ~uint64_t(0));
+  std::vector<uint64_t> dirt(workspaceBytes(artifact.launch, given.rows) / 8 + 2, ~uint64_t(0));
   arguments.workspace = dirt.data();
-  arguments.workspaceBytes = artifact.launch.workspaceBytes;
+  arguments.workspaceBytes = workspaceBytes(artifact.launch, given.rows);
   Result<EmulatorReport> report = (*emulator)->launch(artifact, arguments);
   hasFault = !report && report.error().code == ErrorCode::Internal;
   return report;

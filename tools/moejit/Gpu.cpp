@@ -5,52 +5,6 @@
 
 namespace moejit::tool {
 
-std::vector<OperandBytes> operandsOf(const oracle::HostProblem &problem,
-                                     std::vector<std::vector<uint8_t>> &storage) {
-  const Spec &spec = problem.spec;
-  storage.push_back(oracle::storedScales(spec.xScales, problem.xScales));
-  storage.push_back(oracle::storedScales(spec.wScales, problem.wScales));
-  const std::vector<uint8_t> &xScales = storage[storage.size() - 2];
-  const std::vector<uint8_t> &wScales = storage.back();
-  std::vector<OperandBytes> operands = {
-      {Operand::X, problem.x.data(), problem.x.size(), problem.xStride},
-      {Operand::W, problem.w.data(), problem.w.size(), 0},
-      {Operand::XScales, xScales.data(), xScales.size(), problem.xScaleStride},
-      {Operand::WScales, wScales.data(), wScales.size(), 0},
-      {Operand::Offsets, problem.offsets.data(), problem.offsets.size() * 4, 0},
-      {Operand::ExpertIds, problem.expertIds.data(), problem.expertIds.size() * 4, 0},
-      {Operand::Counts, problem.counts.data(), problem.counts.size() * 4, 0},
-      {Operand::ExpertMap, problem.expertMap.data(), problem.expertMap.size() * 4, 0},
-  };
-  std::erase_if(operands, [](const OperandBytes &operand) { return operand.bytes == 0; });
-  return operands;
-}
-
-TensorArgument &argumentOf(GemmArguments &arguments, Operand operand) {
-  switch (operand) {
-  case Operand::XScales:
-    return arguments.xScales;
-  case Operand::W:
-    return arguments.w;
-  case Operand::WScales:
-    return arguments.wScales;
-  case Operand::Offsets:
-    return arguments.offsets;
-  case Operand::ExpertIds:
-    return arguments.expertIds;
-  case Operand::Counts:
-    return arguments.counts;
-  case Operand::ExpertMap:
-    return arguments.expertMap;
-  case Operand::Y:
-    return arguments.y;
-  case Operand::X:
-  case Operand::Workspace:
-    break;
-  }
-  return arguments.x;
-}
-
 Result<std::unique_ptr<Gpu>> Gpu::open() {
   Result<const DriverApi *> opened = openDriver();
   if (!opened)
@@ -145,22 +99,20 @@ void *asPointer(cu::DevicePointer pointer) { return reinterpret_cast<void *>(poi
 
 } // namespace
 
-Result<std::vector<float>> Gpu::run(Kernel &kernel, const oracle::HostProblem &problem,
-                                    oracle::HostOutput &output, int64_t repeat) {
+Result<std::vector<float>> Gpu::run(Kernel &kernel, const HostLaunch &given, int64_t repeat) {
   Session session(*driver);
   GemmArguments arguments;
-  std::vector<std::vector<uint8_t>> storage;
-  for (const OperandBytes &operand : operandsOf(problem, storage))
-    argumentOf(arguments, operand.operand) = {
-        asPointer(session.upload(operand.data, operand.bytes)), operand.rowStride};
-  cu::DevicePointer y = session.upload(output.bytes.data(), output.bytes.size());
-  size_t canary = size_t(oracle::HostOutput::canaryRows * output.rowBytes);
-  arguments.y = {asPointer(y + canary), problem.yStride};
-  arguments.rows = problem.rows;
+  std::vector<cu::DevicePointer> places;
+  for (const OperandBytes &operand : given.operands) {
+    places.push_back(session.upload(operand.data, operand.bytes));
+    arguments.*memberOf(operand.operand) = {asPointer(places.back() + operand.offsetBytes),
+                                            operand.rowStride};
+  }
+  arguments.rows = given.rows;
   // A workspace may come uninitialised.
-  std::vector<uint8_t> dirt(kernel.workspaceBytes(), oracle::poisonByte);
+  std::vector<uint8_t> dirt(kernel.workspaceBytes(given.rows), oracle::poisonByte);
   arguments.workspace = asPointer(session.upload(dirt.data(), dirt.size()));
-  arguments.workspaceBytes = kernel.workspaceBytes();
+  arguments.workspaceBytes = kernel.workspaceBytes(given.rows);
   // Twice the L2 cache, written between launches, leaves none of the operands in it.
   size_t flushBytes = repeat > 0 ? size_t(2 * device.l2Bytes) : 0;
   cu::DevicePointer flush = session.allocate(flushBytes);
@@ -187,8 +139,9 @@ Result<std::vector<float>> Gpu::run(Kernel &kernel, const oracle::HostProblem &p
     if (i > 0)
       times.push_back(milliseconds);
   }
-  if (!session.error)
-    session.call(driver->memcpyDtoH(output.bytes.data(), y, output.bytes.size()), "cuMemcpyDtoH");
+  for (size_t i = 0; i < places.size(); ++i)
+    if (const OperandBytes &operand = given.operands[i]; operand.isOutput && !session.error)
+      session.call(driver->memcpyDtoH(operand.data, places[i], operand.bytes), "cuMemcpyDtoH");
   if (session.error)
     return *session.error;
   return times;

@@ -58,6 +58,9 @@ static Result<void> applyExtents(const Arguments &arguments, Spec &spec) {
       return given.error();
     if (!*given)
       continue;
+    if (&extent != &spec.k && spec.computation == Computation::Quantize)
+      return Error{ErrorCode::InvalidArgument,
+                   fmt::format("{}: a quantization has rows and K, and nothing else", option)};
     extent = **given;
     if (&extent == &spec.numExperts && spec.dispatch == Dispatch::Eager && extent != 1)
       return Error{ErrorCode::InvalidArgument,
@@ -113,6 +116,11 @@ Result<Target> loadTarget(const Arguments &arguments) {
 }
 
 std::string describe(const Spec &spec) {
+  if (spec.computation == Computation::Quantize)
+    return fmt::format("quantize, K {}, {} -> {}, {} scales {} of {}", spec.k,
+                       spec.quantizeFrom ? elementTypeName(*spec.quantizeFrom) : "?",
+                       elementTypeName(spec.xType), scaleSourceName(spec.xScales.source),
+                       spec.xScales.granuleText(), elementTypeName(spec.xScales.type));
   std::string experts =
       spec.dispatch == Dispatch::Eager ? "one expert" : fmt::format("{} experts", spec.numExperts);
   return fmt::format(

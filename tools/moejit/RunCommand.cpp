@@ -5,13 +5,16 @@
 #include "tools/moejit/Kernels.h"
 #include "tools/moejit/Report.h"
 
+#include "runtime/Checks.h"
 #include "runtime/Rules.h"
 #include "tests/oracle/Compare.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <functional>
 #include <numeric>
 
 namespace moejit::tool {
@@ -26,7 +29,7 @@ struct RunOptions {
   int64_t rows = 64;
   int64_t seed = 1;
   std::optional<int64_t> repeat;
-  bool isChecked = false;
+  bool isCompared = false;
   bool isJson = false;
   oracle::Routing routing;
   std::string routingName;
@@ -91,7 +94,7 @@ Result<RunOptions> readOptions(const Arguments &arguments, const Spec &spec) {
   if (!repeat)
     return repeat.error();
   options.repeat = *repeat;
-  options.isChecked = arguments.has("--check");
+  options.isCompared = arguments.has("--check");
   options.isJson = arguments.has("--json");
   options.routingName = arguments.valueOr("--routing", "uniform");
   Result<oracle::Routing> routing = readRouting(options.routingName, spec, options.rows);
@@ -120,19 +123,29 @@ int64_t availableBytes() {
   return kibibytes == INT64_MAX ? INT64_MAX : kibibytes * 1024;
 }
 
-Result<void> checkMemory(const Spec &spec, const RunOptions &options) {
-  double rowBytes = double(spec.k) + double(spec.n) * double(elementBytes(spec.outType)) + 64;
-  double needed =
-      double(spec.numExperts) * double(spec.n) * double(spec.k) + double(options.rows) * rowBytes;
+Result<void> checkBytes(double needed, std::string remedy) {
   double free = double(availableBytes());
   if (needed * 1.1 < free)
     return {};
+  return Error{ErrorCode::Unavailable,
+               fmt::format("the operands take {} of memory, {} are free",
+                           bytesText(uint64_t(needed)), bytesText(uint64_t(free))),
+               {std::move(remedy)}};
+}
+
+Result<void> checkMemory(const Spec &spec, const RunOptions &options) {
+  if (spec.computation == Computation::Quantize) {
+    // x, y, and the oracle's own: values and codes.
+    double rowBytes = double(spec.k) * double(elementBytes(*spec.quantizeFrom) + 6) + 64;
+    return checkBytes(double(options.rows) * rowBytes, "make the problem smaller: fewer --tokens");
+  }
+  double rowBytes = double(spec.k) + double(spec.n) * double(elementBytes(spec.outType)) + 64;
+  double needed =
+      double(spec.numExperts) * double(spec.n) * double(spec.k) + double(options.rows) * rowBytes;
   int64_t fewer = std::max<int64_t>(1, std::min<int64_t>(8, spec.numExperts));
-  return Error{
-      ErrorCode::Unavailable,
-      fmt::format("the operands take {} of memory, {} are free", bytesText(uint64_t(needed)),
-                  bytesText(uint64_t(free))),
-      {fmt::format("make the problem smaller: --experts {} --n 512 keeps the whole K", fewer)}};
+  return checkBytes(
+      needed,
+      fmt::format("make the problem smaller: --experts {} --n 512 keeps the whole K", fewer));
 }
 
 /// Where the kernel runs.
@@ -186,6 +199,9 @@ struct Outcome {
   std::optional<EmulatorReport> report;
   std::vector<float> milliseconds;
   std::optional<oracle::Comparison> comparison;
+  std::optional<oracle::QuantizeComparison> quantized; ///< of a quantization
+  bool isChecked = false; ///< by a checked kernel; `errors` are what it reported
+  std::array<int64_t, errorWords> errors = {};
   int64_t ownedRows = 0;
 
   double median() const {
@@ -193,6 +209,14 @@ struct Outcome {
     std::sort(sorted.begin(), sorted.end());
     size_t middle = sorted.size() / 2;
     return sorted.size() % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2.0;
+  }
+  bool isWrong() const {
+    return (comparison && !comparison->ok()) || (quantized && !quantized->ok());
+  }
+  /// What a quantization reads and writes, per second.
+  double gigabytesPerSecond(const Spec &spec) const {
+    double columns = double(spec.k) * double(elementBytes(*spec.quantizeFrom) + 1);
+    return double(ownedRows) * columns / (median() * 1e-3) / 1e9;
   }
   /// Of rows that experts own, per second.
   double teraflops(const Spec &spec) const {
@@ -234,16 +258,63 @@ Result<std::shared_ptr<const Artifact>> artifactFor(Kernels &kernels, const Spec
   note("no NVRTC on this machine: the emulator runs the printed code, nothing is compiled for a "
        "GPU");
   const Target &target = kernels.target();
-  Result<Artifact> made = compileToSource(spec, target, choosePlan(spec, target, rows));
+  Result<Artifact> made =
+      compileToSource(spec, target, choosePlan(spec, target, rows, kernels.plan()));
   if (!made)
     return made.error();
   return std::make_shared<const Artifact>(std::move(*made));
+}
+
+using Runs = std::function<Result<void>(const HostLaunch &)>;
+
+Result<void> runGemm(const RunOptions &options, const Spec &spec, Outcome &outcome,
+                     const Runs &runs) {
+  oracle::HostProblem problem;
+  {
+    Progress progress("making operands");
+    problem = oracle::makeProblem(spec, options.rows, options.routing, uint64_t(options.seed),
+                                  options.padding);
+  }
+  std::vector<int32_t> owners = oracle::rowOwners(problem);
+  outcome.ownedRows = std::count_if(owners.begin(), owners.end(), [](int32_t e) { return e >= 0; });
+  oracle::HostOutput output = oracle::HostOutput::make(problem);
+  if (Result<void> ran = runs(launchOf(problem, output, outcome.errors)); !ran)
+    return ran;
+  if (options.isCompared) {
+    Progress progress("computing the reference");
+    oracle::OracleResult expected = oracle::reference(problem, oracle::Selection::sampled(problem));
+    outcome.comparison = oracle::compare(problem, expected, output);
+  }
+  return {};
+}
+
+Result<void> runQuantization(const RunOptions &options, const Spec &spec, Outcome &outcome,
+                             const Runs &runs) {
+  oracle::QuantizeProblem problem;
+  {
+    Progress progress("making operands");
+    oracle::QuantizeOptions memory;
+    memory.xPadElements = options.padding.xPadBytes;
+    memory.yPadElements = options.padding.yPadElements;
+    memory.scalePadWords = options.padding.xScalePad;
+    problem = oracle::makeQuantizeProblem(spec, options.rows, uint64_t(options.seed), memory);
+  }
+  outcome.ownedRows = options.rows;
+  oracle::QuantizeOutput output = oracle::QuantizeOutput::make(problem);
+  if (Result<void> ran = runs(launchOf(problem, output)); !ran)
+    return ran;
+  if (options.isCompared) {
+    Progress progress("computing the reference");
+    outcome.quantized = oracle::compareQuantized(problem, output);
+  }
+  return {};
 }
 
 /// `hasFault` becomes true when the emulator catches the kernel doing something wrong.
 Result<Outcome> launch(const RunOptions &options, Place &place, Kernels &kernels, const Spec &spec,
                        bool &hasFault) {
   Outcome outcome;
+  outcome.isChecked = kernels.plan().checked;
   std::shared_ptr<const Artifact> artifact;
   if (place.gpu) {
     outcome.device = fmt::format("{}, {} SMs", place.gpu->info().name, place.gpu->info().smCount);
@@ -260,37 +331,31 @@ Result<Outcome> launch(const RunOptions &options, Place &place, Kernels &kernels
     artifact = *made;
   }
 
-  oracle::HostProblem problem;
-  {
-    Progress progress("making operands");
-    problem = oracle::makeProblem(spec, options.rows, options.routing, uint64_t(options.seed),
-                                  options.padding);
-  }
-  std::vector<int32_t> owners = oracle::rowOwners(problem);
-  outcome.ownedRows = std::count_if(owners.begin(), owners.end(), [](int32_t e) { return e >= 0; });
-  oracle::HostOutput output = oracle::HostOutput::make(problem);
-  if (place.gpu) {
-    Progress progress("running on the GPU");
-    Result<std::vector<float>> times =
-        place.gpu->run(*outcome.kernel->kernel, problem, output, options.repeat.value_or(20));
-    if (!times)
-      return times.error();
-    outcome.milliseconds = *times;
-  } else {
+  auto runs = [&](const HostLaunch &given) -> Result<void> {
+    if (place.gpu) {
+      Progress progress("running on the GPU");
+      Result<std::vector<float>> times =
+          place.gpu->run(*outcome.kernel->kernel, given, options.repeat.value_or(20));
+      if (!times)
+        return times.error();
+      outcome.milliseconds = *times;
+      return {};
+    }
     Progress progress("running on the emulator");
     for (int64_t i = 0; i < options.repeat.value_or(1); ++i) {
       Result<EmulatorReport> report =
-          emulate(*artifact, problem, output, emulatorFolder(kernels, kernels.cache()), hasFault);
+          emulate(*artifact, given, emulatorFolder(kernels, kernels.cache()), hasFault);
       if (!report)
         return report.error();
       outcome.report = *report;
     }
-  }
-  if (options.isChecked) {
-    Progress progress("computing the reference");
-    oracle::OracleResult expected = oracle::reference(problem, oracle::Selection::sampled(problem));
-    outcome.comparison = oracle::compare(problem, expected, output);
-  }
+    return {};
+  };
+  Result<void> ran = spec.computation == Computation::Quantize
+                         ? runQuantization(options, spec, outcome, runs)
+                         : runGemm(options, spec, outcome, runs);
+  if (!ran)
+    return ran.error();
   return outcome;
 }
 
@@ -303,6 +368,14 @@ void writeComparison(JsonWriter &json, const oracle::Comparison &check) {
   json.field("worstBound", check.worstBound).field("nonFinite", check.nonFinite);
   json.field("unownedRows", check.unownedRows).field("unownedWrong", check.unownedWrong);
   json.field("canary", check.canary).field("text", check.text()).endObject();
+}
+
+void writeComparison(JsonWriter &json, const oracle::QuantizeComparison &check) {
+  json.key("check").beginObject();
+  json.field("ok", check.ok()).field("compared", check.codes).field("wrongCodes", check.wrongCodes);
+  json.field("scaleBytes", check.scaleBytes).field("wrongScaleBytes", check.wrongScaleBytes);
+  json.field("first", check.first).field("canary", check.canary);
+  json.field("text", check.text()).endObject();
 }
 
 std::string jsonOf(const std::string &name, const Spec &spec, const RunOptions &options,
@@ -321,7 +394,10 @@ std::string jsonOf(const std::string &name, const Spec &spec, const RunOptions &
   writeToolchain(json, kernels);
   if (!outcome.milliseconds.empty()) {
     json.field("repeat", outcome.milliseconds.size()).field("milliseconds", outcome.median());
-    json.field("teraflops", outcome.teraflops(spec));
+    if (spec.computation == Computation::Quantize)
+      json.field("gigabytesPerSecond", outcome.gigabytesPerSecond(spec));
+    else
+      json.field("teraflops", outcome.teraflops(spec));
     json.key("allMilliseconds").beginArray();
     for (float time : outcome.milliseconds)
       json.real(time);
@@ -335,6 +411,10 @@ std::string jsonOf(const std::string &name, const Spec &spec, const RunOptions &
   }
   if (outcome.comparison)
     writeComparison(json, *outcome.comparison);
+  if (outcome.quantized)
+    writeComparison(json, *outcome.quantized);
+  if (outcome.isChecked)
+    json.field("reported", describeChecks(spec, outcome.errors));
   return json.endObject().text();
 }
 
@@ -345,8 +425,10 @@ std::string textOf(const std::string &name, const Spec &spec, const RunOptions &
     text += fmt::format("{:<9} {}\n", left, right);
   };
   line("device", fmt::format("{} ({})", outcome.device, place.target.arch));
-  line("rows", fmt::format("{}, of which experts own {} ({})", options.rows, outcome.ownedRows,
-                           options.routingName));
+  bool isGemm = spec.computation == Computation::Gemm;
+  line("rows", isGemm ? fmt::format("{}, of which experts own {} ({})", options.rows,
+                                    outcome.ownedRows, options.routingName)
+                      : fmt::format("{}", options.rows));
   if (outcome.kernel)
     line("kernel", fmt::format("{} registers, {} spilled, {} shared memory, {}",
                                outcome.kernel->kernel->artifact().resources.registers,
@@ -357,8 +439,10 @@ std::string textOf(const std::string &name, const Spec &spec, const RunOptions &
                                    : "from cache"));
   if (!outcome.milliseconds.empty())
     line("time",
-         fmt::format("{:.4f} ms, {:.1f} TFLOP/s of real rows (median of {}, L2 flushed)",
-                     outcome.median(), outcome.teraflops(spec), outcome.milliseconds.size()));
+         fmt::format("{:.4f} ms, {} (median of {}, L2 flushed)", outcome.median(),
+                     isGemm ? fmt::format("{:.1f} TFLOP/s of real rows", outcome.teraflops(spec))
+                            : fmt::format("{:.0f} GB/s", outcome.gigabytesPerSecond(spec)),
+                     outcome.milliseconds.size()));
   if (outcome.report)
     line("emulated",
          fmt::format("{} blocks, {} wgmmas, {} by TMA, in {:.1f} s", outcome.report->blocks,
@@ -367,6 +451,13 @@ std::string textOf(const std::string &name, const Spec &spec, const RunOptions &
   if (outcome.comparison)
     line("check",
          (outcome.comparison->ok() ? "equal to the oracle, " : "") + outcome.comparison->text());
+  if (outcome.quantized)
+    line("check",
+         (outcome.quantized->ok() ? "equal to the oracle, " : "") + outcome.quantized->text());
+  if (outcome.isChecked) {
+    std::string reported = describeChecks(spec, outcome.errors);
+    line("reported", reported.empty() ? "nothing is wrong with routing and scales" : reported);
+  }
   return text;
 }
 
@@ -396,8 +487,10 @@ int run(const Arguments &arguments) {
     return fail(arguments, outcome.error(), hasFault ? std::optional(exitWrong) : std::nullopt);
   int printed = print(options->isJson ? jsonOf(name, *spec, *options, *place, **kernels, *outcome)
                                       : textOf(name, *spec, *options, *place, *outcome));
-  if (outcome->comparison && !outcome->comparison->ok())
+  if (outcome->isWrong())
     return exitWrong;
+  if (!checkFindings(outcome->errors).empty())
+    return exitReported;
   return printed;
 }
 
@@ -419,12 +512,15 @@ const Command runCommand = {
     "  moejit run my.mlir --tokens 300 --routing skewed --seed 7 --check --json\n"
     "  echo '{\"counts\": [3, 0, 5, 0]}' > r.json\n"
     "  moejit run my.mlir --tokens 9 --experts 4 --routing r.json --check    # row 8 is nobody's\n"
+    "  moejit run my.mlir --tokens 9 --experts 4 --routing r.json --checked  # reports bad "
+    "routing\n"
     "  moejit run my.mlir --tokens 64 --bundle kernels.bundle               # never compiles",
     "  0  it ran, and with --check it is right\n"
     "  1  --check found a wrong result, the emulator found a fault, or a rule refuses the kernel\n"
     "  2  FILE or the routing cannot be used, or the command line is wrong\n"
     "  3  no GPU (--device gpu), no NVRTC, no kernel in the bundle, or not enough memory\n"
-    "  4  a pass or NVRTC failed",
+    "  4  a pass or NVRTC failed\n"
+    "  5  --checked: the kernel reported routing or scales that are wrong; results are as without",
     withCommonOptions(withExtentOptions({
         {"--tokens", "N", "rows to multiply; masked kernels take all rows of their buffers", "64"},
         {"--device",
@@ -437,6 +533,7 @@ const Command runCommand = {
          "offsets",
          "uniform"},
         {"--check", nullptr, "compare with the oracle; exit 1 when wrong"},
+        checkedOption(),
         {"--seed", "S", "of the operands and the routing", "1"},
         {"--rows-padding", nullptr, "leave poisoned gaps between the rows of x, its scales, and y"},
         {"--repeat", "R", "timed launches", "20 on a GPU, 1 on the emulator"},
