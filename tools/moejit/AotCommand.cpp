@@ -78,7 +78,7 @@ Result<std::vector<Task>> plan(const Arguments &arguments,
             fmt::format("{}: {}", file.empty() ? "the given spec" : file, error.message);
         return error;
       }
-      for (const PlannedRange &range : planRanges(*spec, each->target()))
+      for (const PlannedRange &range : planRanges(*spec, each->target(), each->plan()))
         if (!*rows || (range.minRows <= **rows && **rows <= range.maxRows))
           tasks.push_back(
               {file.empty() ? "the given spec" : file, *spec, each.get(), range.minRows});
@@ -188,6 +188,7 @@ const Command aotCommand = {
         {"-o", "DIR", "the folder to make or add to", "the cache folder, without a manifest"},
         {"--arch", "LIST", "architectures, with commas between them", "sm_90a"},
         {"--rows", "N", "only the kernels for N rows"},
+        checkedOption(),
         {"--jobs", "N", "kernels to build at the same time", "one a CPU"},
     })),
     run,

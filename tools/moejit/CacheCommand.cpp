@@ -112,7 +112,8 @@ int info(const Arguments &arguments, Cache &cache, const std::string &key) {
     json.field("spillLoadBytes", artifact->resources.spillLoadBytes);
     json.field("sharedBytes", artifact->launch.sharedBytes + artifact->resources.staticSharedBytes);
     json.field("threads", artifact->launch.threads);
-    json.field("workspaceBytes", artifact->launch.workspaceBytes);
+    json.field("workspaceBytes", workspaceBytes(artifact->launch, 0));
+    json.field("workspaceBytesPerRow", workspaceBytesPerRow(artifact->launch));
     json.field("cubinBytes", artifact->cubin.size()).field("ptxBytes", artifact->ptx.size());
     json.field("lookupKey", artifact->lookupKey).field("buildKey", artifact->buildKey);
     return print(json.endObject().text());

@@ -112,7 +112,8 @@ int emit(const Arguments &arguments, const Spec &spec, const Target &target, int
     needsNvrtc |= wanted == stage.name && stage.needsNvrtc;
   Result<void> done;
   if (!needsNvrtc || isAll)
-    done = runToSource(spec, target, choosePlan(spec, target, rows), options.skippedPasses, texts);
+    done = runToSource(spec, target, choosePlan(spec, target, rows, options.plan),
+                       options.skippedPasses, texts);
   int64_t compiled = 0;
   if (done && needsNvrtc) {
     Result<std::unique_ptr<Kernels>> kernels = Kernels::open(std::move(options));
@@ -214,7 +215,8 @@ int run(const Arguments &arguments) {
   if (!rows)
     return fail(arguments, rows.error());
 
-  std::vector<PlannedRange> ranges = planRanges(*spec, *target);
+  PlanRequest request = kernelsOptions(arguments, *target).plan;
+  std::vector<PlannedRange> ranges = planRanges(*spec, *target, request);
   if (arguments.has("--emit"))
     return emit(arguments, *spec, *target, rows->value_or(ranges.back().minRows));
   if (*rows)
@@ -255,6 +257,7 @@ const Command compileCommand = {
          {"moe", "plan", "tile", "ptx-ir", "cuda", "ptx", "cubin", "resources", "all"}},
         {"-o", "PATH", "where --emit writes: a file, or for all a folder", "stdout"},
         {"--rows", "N", "only the kernel for N rows"},
+        checkedOption(),
         {"--arch", "ARCH", "the architecture to compile for", "sm_90a"},
         {"--skip-pass", "NAME",
          "leave out an optional pass (may be repeated; the kernel is slower, and right; no cache)"},

@@ -16,6 +16,7 @@ KernelsOptions kernelsOptions(const Arguments &arguments, const Target &target) 
   options.target = target;
   options.nvrtc = arguments.valueOr("--nvrtc", "");
   options.skippedPasses = arguments.values("--skip-pass");
+  options.plan.checked = arguments.has("--checked");
   if (arguments.has("--no-cache") || !options.skippedPasses.empty())
     options.cache.folder = "";
   else if (std::optional<std::string> folder = arguments.value("--cache"))
@@ -38,6 +39,7 @@ Result<std::unique_ptr<Kernels>> Kernels::open(KernelsOptions given) {
   JitOptions jit;
   jit.cache = *cache;
   jit.target = options.target;
+  jit.plan = options.plan;
   if (options.cache.mode != CacheMode::Bundle) {
     kernels->nvrtc = findNvrtc(options.nvrtc);
     Result<GeneratorIdentity> identity = generatorIdentity(kernels->nvrtc);
@@ -64,8 +66,9 @@ Result<std::unique_ptr<Kernels>> Kernels::open(KernelsOptions given) {
 }
 
 /// The range of `spec` that holds `rows`.
-static PlannedRange rangeOf(const Spec &spec, const Target &target, int64_t rows) {
-  std::vector<PlannedRange> ranges = planRanges(spec, target);
+static PlannedRange rangeOf(const Spec &spec, const Target &target, int64_t rows,
+                            const PlanRequest &request) {
+  std::vector<PlannedRange> ranges = planRanges(spec, target, request);
   for (const PlannedRange &range : ranges)
     if (rows <= range.maxRows)
       return range;
@@ -74,7 +77,7 @@ static PlannedRange rangeOf(const Spec &spec, const Target &target, int64_t rows
 
 Result<Got> Kernels::get(const Spec &spec, int64_t rows) {
   Got got;
-  got.range = rangeOf(spec, options.target, rows);
+  got.range = rangeOf(spec, options.target, rows, options.plan);
   Progress progress(fmt::format("compiling for {} rows, {}",
                                 rowsText(got.range.minRows, got.range.maxRows),
                                 options.target.arch));
@@ -107,7 +110,8 @@ void writeKernel(JsonWriter &json, const Got &got) {
   json.field("stackBytes", artifact.resources.stackBytes);
   json.field("sharedBytes", artifact.launch.sharedBytes + artifact.resources.staticSharedBytes);
   json.field("threads", artifact.launch.threads);
-  json.field("workspaceBytes", artifact.launch.workspaceBytes);
+  json.field("workspaceBytes", workspaceBytes(artifact.launch, 0));
+  json.field("workspaceBytesPerRow", workspaceBytesPerRow(artifact.launch));
   json.field("cubinBytes", artifact.cubin.size());
   json.field("key", keyName(artifact.buildKey));
   json.field("nvrtcVersion", artifact.nvrtcVersion);

@@ -19,9 +19,10 @@ struct KernelsOptions {
   CacheOptions cache;
   std::string nvrtc;                      ///< path of the library; empty: search
   std::vector<std::string> skippedPasses; ///< not empty: no cache folder is touched
+  PlanRequest plan;                       ///< of every kernel
 };
 
-/// --cache, --no-cache, --nvrtc and --skip-pass. Warnings of the cache go to stderr.
+/// --cache, --no-cache, --nvrtc, --skip-pass and --checked. Warnings of the cache go to stderr.
 KernelsOptions kernelsOptions(const Arguments &arguments, const Target &target);
 
 /// A kernel and how it came.
@@ -45,6 +46,7 @@ public:
   int64_t compiled() const { return count; }
   Cache &cache() { return *store; }
   const Target &target() const { return options.target; }
+  const PlanRequest &plan() const { return options.plan; }
   bool hasNvrtc() const { return !lacking; }
   /// Why there is no NVRTC.
   const Error &nvrtcError() const { return *lacking; }

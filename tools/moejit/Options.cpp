@@ -166,6 +166,12 @@ std::vector<Option> withExtentOptions(std::vector<Option> own) {
   return options;
 }
 
+Option checkedOption() {
+  return {"--checked", nullptr,
+          "kernels that look at routing and scales and report what is wrong (slower; results stay "
+          "the same)"};
+}
+
 std::vector<Option> withCommonOptions(std::vector<Option> own) {
   own.push_back({"--nvrtc", "PATH", "the libnvrtc.so to compile with, or the folder it is in",
                  "the loader's, /usr/local/cuda*, then folders beside this program"});
@@ -228,6 +234,7 @@ std::string helpOfAll() {
       "  2  unusable input or a wrong command line\n"
       "  3  this machine lacks something: no NVRTC, no GPU, no kernel in the bundle\n"
       "  4  moejit failed; please report it\n"
+      "  5  a checked kernel reported routing or scales that are wrong\n"
       "\nOther: moejit --version, moejit --help\n";
   return text;
 }

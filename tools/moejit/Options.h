@@ -73,5 +73,7 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
 /// Options that several subcommands share.
 std::vector<Option> withCommonOptions(std::vector<Option> own);
 std::vector<Option> withExtentOptions(std::vector<Option> own);
+/// --checked, of the subcommands that build kernels.
+Option checkedOption();
 
 } // namespace moejit::tool

@@ -20,6 +20,7 @@ enum ExitCode {
   exitUnusable = 2, ///< input or command line
   exitLacking = 3,  ///< this machine lacks something
   exitInternal = 4, ///< a defect of moejit
+  exitReported = 5, ///< a checked kernel reported its operands
 };
 
 /// The exit code of a command that failed with `error`.
