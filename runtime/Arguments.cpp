@@ -107,7 +107,7 @@ Result<Footprint> checkOperand(const Spec &spec, const LaunchData &launch,
   if (tensor.rowStride < 0)
     return refusal(fmt::format("{}: row stride {} is negative", name, tensor.rowStride),
                    "0 means packed");
-  int64_t stride = tensor.rowStride ? tensor.rowStride : layout.packedStride;
+  int64_t stride = rowStrideElements(spec, arguments, operand);
   if (layout.rows > 1) {
     if (stride < layout.columns)
       return refusal(fmt::format("{}: row stride {} is less than the {} elements of a row", name,
@@ -256,8 +256,10 @@ OperandLayout operandLayout(const Spec &spec, Operand operand, int64_t rows) {
 }
 
 int64_t rowStrideElements(const Spec &spec, const GemmArguments &arguments, Operand operand) {
+  OperandLayout layout = operandLayout(spec, operand, arguments.rows);
   int64_t given = tensorOf(arguments, operand).rowStride;
-  return given ? given : operandLayout(spec, operand, arguments.rows).packedStride;
+  // What a framework says of the stride of a single row means nothing.
+  return given && layout.rows > 1 ? given : layout.packedStride;
 }
 
 Result<void> checkArguments(const Spec &spec, const LaunchData &launch,

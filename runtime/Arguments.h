@@ -60,7 +60,8 @@ struct OperandLayout {
 /// The layout of `operand` in a launch of `spec` over `rows` rows. Pure.
 OperandLayout operandLayout(const Spec &spec, Operand operand, int64_t rows);
 
-/// The row stride of `operand` in elements: the argument's own, or the packed one.
+/// The row stride of `operand` in elements: the argument's own, or the packed one where that is 0
+/// or there is one row only.
 int64_t rowStrideElements(const Spec &spec, const GemmArguments &arguments, Operand operand);
 
 /// Most rows of one launch. Kernels count rows in i32 and round them up to whole tiles, of at most

@@ -209,7 +209,8 @@ HostProblem makeProblem(const Spec &spec, int64_t rows, const Routing &routing, 
   if (options.xScalePad > 0 && rows > 0) {
     int64_t wordBytes = bytesOf(spec.xScales.type) * spec.xScales.packing;
     int64_t step = std::max<int64_t>(1, spec.xScales.alignBytes / wordBytes);
-    x = ScaleGeometry::ofX(spec, rows, x.stride + roundUp(options.xScalePad, step));
+    // The only row of a tensor is not padded, but a stride that is given is a legal one.
+    x = ScaleGeometry::ofX(spec, rows, roundUp(x.stride + options.xScalePad, step));
   }
   problem.xScaleStride = x.stride;
   problem.xScales = storeScales(x, drawScales(spec.xScales, x.logicalSize(), centre / 2,

@@ -52,6 +52,17 @@ TEST_CASE("legal arguments pass, packed and strided") {
   CHECK(refusal(strided) == "");
 }
 
+TEST_CASE("the stride of a single row means nothing") {
+  // PyTorch says anything of a dimension of one.
+  GemmArguments arguments = legal(1);
+  arguments.x.rowStride = 7;
+  arguments.y.rowStride = 3;
+  CHECK(refusal(arguments) == "");
+  CHECK(rowStrideElements(samples::spec(), arguments, Operand::X) == samples::spec().k);
+  arguments.rows = 2;
+  CHECK(refusal(arguments) != "");
+}
+
 // sglang #38773: an idle rank has no rows, and its empty tensors have null pointers.
 TEST_CASE("no rows succeed with null pointers, rows do not") {
   GemmArguments idle;

@@ -112,16 +112,45 @@ struct CheckScales : tile::impl::TileCheckScalesBase<CheckScales> {
     return sorter;
   }
 
+  /// The innermost branch in which `op` is used first, and which does not hold `op` itself; null
+  /// where that is in none. What comes later in a step comes under the same condition, or a
+  /// stronger one.
+  Block *guardOf(Operation *op) {
+    Block *guard = nullptr;
+    for (Block *block = op->getBlock(); block;) {
+      Operation *first = nullptr, *firstUser = nullptr;
+      for (Operation *user : op->getUsers()) {
+        Operation *ancestor = block->findAncestorOpInBlock(*user);
+        if (ancestor && (!first || ancestor->isBeforeInBlock(first))) {
+          first = ancestor;
+          firstUser = user;
+        }
+      }
+      auto branch = dyn_cast_if_present<scf::IfOp>(first);
+      if (!branch || first == firstUser)
+        return guard;
+      Region &region = branch.getThenRegion().isAncestor(firstUser->getParentRegion())
+                           ? branch.getThenRegion()
+                           : branch.getElseRegion();
+      guard = block = &region.front();
+    }
+    return guard;
+  }
+
   /// Looks at the box that `read` reads, beside `op`: only tiles that an expert owns get there, and
   /// rows past those of the tile are left out.
   void check(Operation *op, const ScaleReadAt &read, Value byte) {
     KernelOp kernel = getOperation();
     bool isX = read.view == argumentOf(kernel, "x_scales");
     auto tiles = op->getParentOfType<ForTilesOp>();
-    if ((!isX && read.view != argumentOf(kernel, "w_scales")) || !tiles)
+    if ((!isX && read.view != argumentOf(kernel, "w_scales")) || !tiles || op->use_empty())
       return;
     OpBuilder builder(op->getContext());
-    builder.setInsertionPointAfter(op);
+    // Where K ends inside a step, its last dots are not issued: their scales need not exist.
+    if (Block *guarded = guardOf(op))
+      builder.setInsertionPointToStart(guarded);
+    else
+      builder.setInsertionPointAfter(op);
     Value rows;
     IntegerAttr dimension;
     int64_t tileRows = 0;

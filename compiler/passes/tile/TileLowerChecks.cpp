@@ -145,20 +145,22 @@ struct LowerChecks : tile::impl::TileLowerChecksBase<LowerChecks> {
       std::optional<int64_t> along;
       Value rest = i;
       for (int64_t d = view.getRank() - 1; d >= 0; --d) {
-        int64_t extent = check.getBox()[d];
-        if (extent == 1)
-          continue;
-        along = d;
-        Value at = code.rem(rest, extent);
-        rest = code.div(rest, extent);
-        coordinates[d] = code.add(coordinates[d], at);
-        if (check.getRows() && d == static_cast<int64_t>(*check.getRowDimension()))
-          isInside = code.both(isInside, code.less(at, check.getRows()));
-        // The rows of the tile are rows of the launch; every other extent is known.
-        int64_t limit = view.getShape()[d];
-        if (check.getItems())
-          limit = check.getItems()->getExtent() * check.getItems()->getParts();
-        if (!ShapedType::isDynamic(limit) && limit != 0)
+        int64_t extent = check.getBox()[d], limit = view.getShape()[d];
+        if (extent != 1) {
+          along = d;
+          Value at = code.rem(rest, extent);
+          rest = code.div(rest, extent);
+          coordinates[d] = code.add(coordinates[d], at);
+          if (check.getRows() && d == static_cast<int64_t>(*check.getRowDimension()))
+            isInside = code.both(isInside, code.less(at, check.getRows()));
+          if (check.getItems())
+            limit = check.getItems()->getExtent() == 0
+                        ? ShapedType::kDynamic
+                        : check.getItems()->getExtent() * check.getItems()->getParts();
+        }
+        // The rows of the tile are rows of the launch; every other extent is known. Steps past K
+        // have no scales, and no dots.
+        if (!ShapedType::isDynamic(limit))
           isInside = code.both(isInside, code.less(coordinates[d], code.i32(limit)));
       }
       code.onlyIf(isInside, [&] {
