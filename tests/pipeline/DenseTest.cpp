@@ -103,9 +103,10 @@ std::string runDense(const Artifact &artifact, int64_t rows,
   arguments.x = {problem.x.data(), problem.xStride};
   arguments.w.data = problem.w.data();
   arguments.y = {output.data(), problem.yStride};
-  std::vector<uint32_t> workspace(artifact.launch.workspaceBytes / 4 + 4, UINT32_MAX);
+  std::vector<uint32_t> workspace(workspaceBytes(artifact.launch, arguments.rows) / 4 + 4,
+                                  UINT32_MAX);
   arguments.workspace = workspace.data();
-  arguments.workspaceBytes = artifact.launch.workspaceBytes;
+  arguments.workspaceBytes = workspaceBytes(artifact.launch, arguments.rows);
   Result<EmulatorReport> report = emulator(order).launch(artifact, arguments);
   if (!report)
     return report.error().text();

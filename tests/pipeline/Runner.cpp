@@ -1,10 +1,17 @@
 // The way of a Spec from the compiler's door to a comparison.
 #include "tests/pipeline/Runner.h"
 
-#include <doctest/doctest.h>
+#include "tests/oracle/ScaleGeometry.h"
 
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <array>
 #include <climits>
+#include <cmath>
 #include <cstring>
+#include <map>
+#include <set>
 
 namespace moejit::test {
 
@@ -130,9 +137,76 @@ std::vector<LaunchCase> edgeCases(const Spec &spec, int64_t tileRows) {
   return cases;
 }
 
-std::string run(const Artifact &artifact, const LaunchCase &launch, uint64_t seed,
-                ThreadOrder order) {
-  const Spec &spec = artifact.spec;
+namespace {
+
+/// The least of the indices that are wrong, for each kind.
+class Findings {
+public:
+  void add(CheckKind kind, int64_t index) {
+    auto [at, isNew] = least.emplace(kind, index);
+    if (!isNew)
+      at->second = std::min(at->second, index);
+  }
+  std::vector<CheckFinding> inOrder() const {
+    std::vector<CheckFinding> all;
+    for (const auto &[kind, index] : least)
+      all.push_back({kind, index});
+    return all;
+  }
+
+private:
+  std::map<CheckKind, int64_t> least;
+};
+
+bool isUsable(float scale) { return std::isfinite(scale) && scale > 0; }
+
+} // namespace
+
+std::vector<CheckFinding> expectedFindings(const oracle::HostProblem &problem) {
+  const Spec &spec = problem.spec;
+  Findings findings;
+  for (size_t i = 0; i < problem.offsets.size(); ++i) {
+    if (problem.offsets[i] < 0 || problem.offsets[i] > problem.rows)
+      findings.add(CheckKind::OffsetRange, int64_t(i));
+    if (i > 0 && problem.offsets[i] < problem.offsets[i - 1])
+      findings.add(CheckKind::OffsetOrder, int64_t(i));
+  }
+  for (size_t e = 0; e < problem.counts.size(); ++e)
+    if (problem.counts[e] < 0 || problem.counts[e] > spec.maxRows)
+      findings.add(CheckKind::CountRange, int64_t(e));
+  for (size_t r = 0; r < problem.expertIds.size(); ++r)
+    if (problem.expertIds[r] < -1 ||
+        (spec.expertMapSize > 0 && problem.expertIds[r] >= spec.expertMapSize))
+      findings.add(CheckKind::IdRange, int64_t(r));
+  for (size_t i = 0; i < problem.expertMap.size(); ++i)
+    if (problem.expertMap[i] < -1 || problem.expertMap[i] >= spec.numExperts)
+      findings.add(CheckKind::MapRange, int64_t(i));
+  // Only scales that some product is multiplied with: rows that experts own, and their experts.
+  std::vector<int32_t> owners = oracle::rowOwners(problem);
+  auto xScales = oracle::ScaleGeometry::ofX(spec, problem.rows, problem.xScaleStride);
+  auto wScales = oracle::ScaleGeometry::ofW(spec);
+  for (int64_t row = 0; row < problem.rows; ++row) {
+    if (owners[size_t(row)] < 0)
+      continue;
+    for (int64_t k = 0; k < spec.k; k += 16) {
+      int64_t at = xScales.index(owners[size_t(row)], row, k);
+      if (!spec.quantizeFrom && !isUsable(problem.xScales[size_t(at)]))
+        findings.add(CheckKind::XScale, at / xScales.packing);
+    }
+  }
+  std::set<int32_t> users(owners.begin(), owners.end());
+  users.erase(-1);
+  for (int32_t expert : users)
+    for (int64_t n = 0; n < spec.n; ++n)
+      for (int64_t k = 0; k < spec.k; k += 16) {
+        int64_t at = wScales.index(expert, n, k);
+        if (!isUsable(problem.wScales[size_t(at)]))
+          findings.add(CheckKind::WScale, at / wScales.packing);
+      }
+  return findings.inOrder();
+}
+
+oracle::HostProblem problemOf(const Spec &spec, const LaunchCase &launch, uint64_t seed) {
   oracle::ProblemOptions memory = launch.options;
   if (spec.xScales.kGranule() == 0)
     memory.xScalePad = 0; // a vector of scales has no rows to pad
@@ -141,34 +215,78 @@ std::string run(const Artifact &artifact, const LaunchCase &launch, uint64_t see
   // Counts are clamped to the buffers: full and empty ones may say more and less.
   for (int32_t &count : problem.counts)
     count = count == spec.maxRows ? INT_MAX : count == 0 ? INT_MIN : count;
+  return problem;
+}
+
+LaunchResult run(const Artifact &artifact, const oracle::HostProblem &problem, ThreadOrder order,
+                 bool misalignScales) {
+  const Spec &spec = artifact.spec;
   oracle::HostOutput output = oracle::HostOutput::make(problem);
-  // Scales read one by one need no more alignment than a float has.
+  // Scales read one by one need no more alignment than a word has.
   const bool isCopiedInBulk = spec.xScales.alignBytes > 0;
-  const size_t shift = launch.misalignScales && !isCopiedInBulk ? 1 : 0;
-  std::vector<float> xScales(problem.xScales.size() + shift);
-  std::copy(problem.xScales.begin(), problem.xScales.end(), xScales.begin() + shift);
+  const size_t shift =
+      misalignScales && !isCopiedInBulk ? size_t(elementBytes(spec.xScales.storedType())) : 0;
+  const std::vector<uint8_t> stored = oracle::storedScales(spec.xScales, problem.xScales),
+                             wScales = oracle::storedScales(spec.wScales, problem.wScales);
+  std::vector<uint64_t> xScales((stored.size() + shift) / 8 + 2);
+  std::memcpy(reinterpret_cast<uint8_t *>(xScales.data()) + shift, stored.data(), stored.size());
 
   GemmArguments arguments;
-  arguments.rows = launch.rows;
-  arguments.x = {problem.x.data(), problem.xStride};
-  arguments.w.data = problem.w.data();
-  arguments.xScales = {xScales.data() + shift, spec.xScales.kGranule() ? problem.xScaleStride : 0};
-  arguments.wScales.data = problem.wScales.data();
-  arguments.offsets.data = problem.offsets.empty() ? nullptr : problem.offsets.data();
-  arguments.expertIds.data = problem.expertIds.empty() ? nullptr : problem.expertIds.data();
-  arguments.counts.data = problem.counts.empty() ? nullptr : problem.counts.data();
+  arguments.rows = problem.rows;
+  const auto bind = [](const auto &values) {
+    return TensorArgument{
+        values.empty() ? nullptr : const_cast<void *>(static_cast<const void *>(values.data())), 0};
+  };
+  if (spec.quantizeFrom)
+    arguments.x = {const_cast<uint8_t *>(problem.xSource.data()), problem.xSourceStride};
+  else
+    arguments.x = {const_cast<uint8_t *>(problem.x.data()), problem.xStride};
+  arguments.w = bind(problem.w);
+  arguments.xScales = {reinterpret_cast<uint8_t *>(xScales.data()) + shift,
+                       spec.xScales.kGranule() ? problem.xScaleStride : 0};
+  arguments.wScales = bind(wScales);
+  arguments.offsets = bind(problem.offsets);
+  arguments.expertIds = bind(problem.expertIds);
+  arguments.counts = bind(problem.counts);
+  arguments.expertMap = bind(problem.expertMap);
   arguments.y = {output.data(), problem.yStride};
-  std::vector<uint32_t> workspace(artifact.launch.workspaceBytes / 4 + 4, UINT32_MAX);
+  std::array<int64_t, errorWords> errors = {};
+  arguments.errors.data = errors.data();
+  arguments.workspaceBytes = workspaceBytes(artifact.launch, arguments.rows);
+  std::vector<uint64_t> workspace(arguments.workspaceBytes / 8 + 18, ~uint64_t(0));
   arguments.workspace = workspace.data();
-  arguments.workspaceBytes = artifact.launch.workspaceBytes;
 
+  LaunchResult result;
   Result<EmulatorReport> report = emulator(order).launch(artifact, arguments);
-  if (!report)
-    return report.error().text();
-  if (launch.rows == 0)
-    return report->blocks == 0 ? "" : "launched blocks for no row";
+  if (!report) {
+    result.wrong = report.error().text();
+    return result;
+  }
+  if (problem.rows == 0) {
+    result.wrong = report->blocks == 0 ? "" : "launched blocks for no row";
+    return result;
+  }
   oracle::Comparison comparison = oracle::compare(problem, oracle::reference(problem), output);
-  return comparison.ok() ? "" : comparison.text();
+  result.worstRatio = comparison.worstRatio;
+  result.compared = comparison.compared;
+  if (!comparison.ok())
+    result.wrong = comparison.text();
+  const bool isChecked = artifact.planText.find("checked=true") != std::string::npos;
+  const std::vector<CheckFinding> expected =
+      isChecked ? expectedFindings(problem) : std::vector<CheckFinding>();
+  if (checkFindings(errors) != expected) {
+    std::array<int64_t, errorWords> words = {};
+    for (const CheckFinding &finding : expected)
+      words[size_t(finding.kind)] = checkWord(finding.index);
+    result.wrong += fmt::format("reported '{}', expected '{}'", describeChecks(spec, errors),
+                                describeChecks(spec, words));
+  }
+  return result;
+}
+
+LaunchResult run(const Artifact &artifact, const LaunchCase &launch, uint64_t seed,
+                 ThreadOrder order) {
+  return run(artifact, problemOf(artifact.spec, launch, seed), order, launch.misalignScales);
 }
 
 void checkAll(const Artifact &artifact, const std::vector<LaunchCase> &launches,
@@ -178,7 +296,8 @@ void checkAll(const Artifact &artifact, const std::vector<LaunchCase> &launches,
   int reported = 0;
   for (size_t i = 0; i < launches.size(); ++i) {
     std::string wrong =
-        run(artifact, launches[i], 100 + i, i % 2 ? ThreadOrder::Random : ThreadOrder::RoundRobin);
+        run(artifact, launches[i], 100 + i, i % 2 ? ThreadOrder::Random : ThreadOrder::RoundRobin)
+            .wrong;
     if (wrong.empty())
       continue;
     if (++reported > 3)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/Compile.h"
+#include "runtime/Checks.h"
 #include "runtime/emulator/Emulator.h"
 #include "tests/oracle/Compare.h"
 
@@ -37,9 +38,27 @@ struct LaunchCase {
 /// rows owned by nobody, offsets out of range, padded rows.
 std::vector<LaunchCase> edgeCases(const Spec &spec, int64_t tileRows);
 
-/// Runs `artifact` on poisoned output between canaries. Returns what is wrong, or nothing.
-std::string run(const Artifact &artifact, const LaunchCase &launch, uint64_t seed,
-                ThreadOrder order);
+/// What a checked kernel has to report of `problem`: the definition, element by element.
+std::vector<CheckFinding> expectedFindings(const oracle::HostProblem &problem);
+
+/// What came of one launch.
+struct LaunchResult {
+  std::string wrong;     ///< empty: right
+  double worstRatio = 0; ///< of the worst element to its bound
+  int64_t compared = 0;  ///< elements
+};
+
+/// Runs `artifact` on `problem`, with poisoned output between canaries and a dirty workspace, and
+/// compares with the oracle; findings of a checked kernel with expectedFindings. With
+/// `misalignScales` activation scales start one word past a multiple of 16 bytes.
+LaunchResult run(const Artifact &artifact, const oracle::HostProblem &problem, ThreadOrder order,
+                 bool misalignScales = false);
+/// The problem of `launch`: operands drawn by `seed`; masked counts say more than full and less
+/// than empty.
+oracle::HostProblem problemOf(const Spec &spec, const LaunchCase &launch, uint64_t seed);
+/// Both together.
+LaunchResult run(const Artifact &artifact, const LaunchCase &launch, uint64_t seed,
+                 ThreadOrder order);
 
 /// Checks every launch of `launches`, each other one with threads in random order. The first
 /// failures are reported in full.

@@ -35,6 +35,7 @@ KernelPlan randomPlan(oracle::Random &random, const Spec &spec) {
     plan.skipEmptyRows = random.below(2);
     plan.hoistRelease = random.below(2);
     plan.prefetchTile = random.below(2);
+    plan.checked = random.below(4) == 0;
     plan.weightPolicy = random.below(2) ? CachePolicy::EvictFirst : CachePolicy::Normal;
   } while (!verifyPlan(plan, spec, Target()));
   return plan;
