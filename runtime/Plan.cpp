@@ -93,8 +93,10 @@ void fitStages(KernelPlan &plan, const Spec &spec, const Target &target) {
 KernelPlan widePlan(const Spec &spec, const Target &target) {
   KernelPlan plan;
   plan.tileN = spec.n > 128 ? 256 : 128;
-  // Scales that differ from column to column are a vector of the slot, at most 252 of them.
-  if (columnGranule(spec) == 1 && spec.wScales.kGranule() != 0)
+  // Scales of single columns or a few are read for each column in every step: a narrow tile leaves
+  // registers for them. As a vector of the slot they are 252 at most.
+  bool areFine = spec.wScales.interleaved || (columnGranule(spec) > 0 && columnGranule(spec) < 32);
+  if (areFine && spec.wScales.kGranule() != 0)
     plan.tileN = 128;
   if (spec.outType == ElementType::F32)
     plan.store = StorePath::Direct;

@@ -140,6 +140,57 @@ TEST_CASE("mn_major scales with a row stride and an alignment") {
   CHECK(reference(problem).reference == std::vector<double>{22, 44, 66});
 }
 
+TEST_CASE("packed scales: four along K in a word, the first in its lowest byte") {
+  // K = 5 groups of one element; 2 words a row, the last three bytes of the second unused.
+  Spec spec = makeSpec(1, 1, 5, {one, one}, {whole, whole, whole});
+  spec.xScales.type = ElementType::F8E8M0FNU;
+  spec.xScales.packing = 4;
+  float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<uint8_t> x = codes({1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
+  HostProblem problem =
+      makeSmall(spec, {0, 2}, x, codes({1, 1, 1, 1, 1}),
+                {1, 2, 4, 8, 16, nan, nan, nan, 32, 64, 128, 256, 512, nan, nan, nan}, {1});
+  const std::vector<double> expected = {1 + 2 + 4 + 8 + 16, 32 + 64 + 128 + 256 + 512};
+  CHECK(ScaleGeometry::ofX(spec, 2).stride == 2);
+  CHECK(reference(problem).reference == expected);
+  CHECK(storedScales(spec.xScales, {1, 2, 4, 8}) == std::vector<uint8_t>{127, 128, 129, 130});
+
+  // DeepGEMM's form: the words of all rows, then the next words; rows of words padded to 16 bytes.
+  spec.xScales.order = ScaleOrder::MnMajor;
+  spec.xScales.alignBytes = 16;
+  CHECK(ScaleGeometry::ofX(spec, 2).stride == 4);
+  problem =
+      makeSmall(spec, {0, 2}, x, codes({1, 1, 1, 1, 1}),
+                {1,  2,   4,   8,   32,  64,  128, 256, nan, nan, nan, nan, nan, nan, nan, nan,
+                 16, nan, nan, nan, 512, nan, nan, nan, nan, nan, nan, nan, nan, nan, nan, nan},
+                {1});
+  CHECK(reference(problem).reference == expected);
+}
+
+TEST_CASE("an alignment pads rows of one scale, too") {
+  Spec spec = makeSpec(2, 2, 1, {one, whole}, {one, one, whole});
+  spec.xScales.alignBytes = spec.wScales.alignBytes = 16;
+  float nan = std::numeric_limits<float>::quiet_NaN();
+  HostProblem problem =
+      makeSmall(spec, {0, 1, 2}, codes({1, 1}), codes({1, 1, 1, 1}), {1, nan, nan, nan, 10},
+                {1, nan, nan, nan, 2, nan, nan, nan, 3, nan, nan, nan, 4});
+  CHECK(ScaleGeometry::ofX(spec, 2).stride == 4);
+  CHECK(ScaleGeometry::ofW(spec).storedSize() == 16);
+  CHECK(reference(problem).reference == std::vector<double>{1, 2, 30, 40});
+}
+
+TEST_CASE("an expert's groups of K lie as a row's would, in either order") {
+  Spec spec = makeSpec(2, 1, 2, {Granule::expert(), one}, {whole, whole, whole});
+  HostProblem problem =
+      makeSmall(spec, {0, 1, 2}, codes({1, 1, 1, 1}), codes({1, 1, 1, 1}), {1, 2, 10, 20}, {1});
+  CHECK(reference(problem).reference == std::vector<double>{3, 30});
+  problem.spec.xScales.order = ScaleOrder::MnMajor;
+  CHECK(scaleShape(problem.spec.xScales, {-1, 2}, 2) == std::vector<int64_t>{2, 2});
+  problem.xScales = {1, 10, 2, 20};
+  problem.xScaleStride = 2;
+  CHECK(reference(problem).reference == std::vector<double>{3, 30});
+}
+
 TEST_CASE("mn_major weight scales: N is contiguous") {
   Spec spec = makeSpec(1, 2, 4, {whole, whole}, {one, one, Granule::of(2)});
   spec.wScales.order = ScaleOrder::MnMajor;

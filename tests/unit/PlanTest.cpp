@@ -116,9 +116,8 @@ TEST_CASE("plans that cannot work are refused with what would") {
           plan.split = WarpgroupSplit::Rows;
           plan.tileM = 64;
         }).find("do not divide") != std::string::npos);
-  CHECK(refusal([](KernelPlan &plan) {
-          plan.tileN = 192;
-        }).find("a weight scale covers 128 columns") != std::string::npos);
+  // Blocks of 128 columns that divide no tile of 192: each column finds its scale by itself.
+  CHECK(refusal([](KernelPlan &plan) { plan.tileN = 192; }) == "");
   auto threeWarpgroups = [](KernelPlan &plan) {
     plan.warpgroups = 3;
     plan.tileM = 192;
@@ -133,4 +132,61 @@ TEST_CASE("plans that cannot work are refused with what would") {
         }) == "");
   spec.outType = ElementType::F32;
   CHECK(refusal([](KernelPlan &) {}).find("y is f32") != std::string::npos);
+}
+
+TEST_CASE("steps along K start where granules do") {
+  Spec spec = blockScaled(8, 4096, 400);
+  StepsAlongK steps = stepsAlongK(spec, 128);
+  CHECK(steps.shift == 0);
+  CHECK(steps.count == 4);
+  CHECK(steps.part == 128);
+  CHECK(steps.canStartAt(0, 128, 0));
+  CHECK(steps.canStartAt(0, 512, 0)); // it does in one step of four, and the others load it again
+  CHECK_FALSE(steps.canStartAt(64, 128, 0));
+  CHECK_FALSE(steps.canStartAt(0, 0, 0)); // a scale for all of K is in no step
+
+  // A shard whose first block began 80 elements before it.
+  spec.xScales.phase = {0, 80};
+  spec.wScales.phase = {0, 0, 80};
+  steps = stepsAlongK(spec, 128);
+  CHECK(steps.shift == 80);
+  CHECK(steps.count == 4); // 480 elements with those before
+  CHECK(steps.part == 128);
+  spec.k = 432;
+  CHECK(stepsAlongK(spec, 128).count == 4); // 512, of which none is a fifth step
+  spec.k = 448;
+  CHECK(stepsAlongK(spec, 128).count == 5);
+
+  // Both sides begin at places of their own, 96 apart: no part of 32 crosses a border of either.
+  spec.wScales.phase = {0, 0, 48};
+  spec.xScales.phase = {0, 16};
+  spec.xScales.granule.back() = Granule::of(64);
+  steps = stepsAlongK(spec, 128);
+  CHECK(steps.shift == 16);
+  CHECK(steps.part == 32);
+  for (int64_t begin = 0; begin < 128; begin += 32) {
+    CHECK(steps.canStartAt(begin, 64, 16) == (begin % 64 == 0));
+    // w's blocks begin at 80 of K, 96 elements into a step; 0 is where a step loads again.
+    CHECK(steps.canStartAt(begin, 128, 48) == (begin == 0 || begin == 96));
+  }
+
+  // Several whole steps before the first element would be empty: only the last counts.
+  spec = blockScaled(8, 4096, 256);
+  spec.xScales.granule.back() = spec.wScales.granule.back() = Granule::of(512);
+  spec.xScales.phase = {0, 400};
+  spec.wScales.phase = {0, 0, 400};
+  CHECK(stepsAlongK(spec, 128).shift == 16);
+}
+
+TEST_CASE("scales of single columns in every step take narrow tiles") {
+  Spec spec = blockScaled(8, 4096, 4096);
+  CHECK(choosePlan(spec, Target(), 1 << 20).tileN == 256);
+  spec.wScales.granule = {Granule::of(1), Granule::of(1), Granule::of(32)};
+  CHECK(choosePlan(spec, Target(), 1 << 20).tileN == 128);
+  spec.wScales.granule = {Granule::of(1), Granule::of(1), Granule::whole()};
+  CHECK(choosePlan(spec, Target(), 1 << 20).tileN == 256);
+  spec.wScales.granule = {Granule::of(1), Granule::of(128), Granule::of(128)};
+  spec.wScales.parts = 2;
+  spec.wScales.interleaved = true;
+  CHECK(choosePlan(spec, Target(), 1 << 20).tileN == 128);
 }

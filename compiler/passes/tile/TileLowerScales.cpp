@@ -176,6 +176,53 @@ struct SideScales {
   bool isScaled() const { return block || !values.empty(); }
 };
 
+/// Neighbouring columns of a fragment with one scale each run.
+struct ColumnRuns {
+  SmallVector<Value> scales;
+  SmallVector<Value> ends; ///< of all runs but the last, counted from the fragment's first column
+  bool hasPairs = false;   ///< every end is even
+};
+
+/// More runs than this are read column by column: each costs two registers and a comparison for
+/// every pair of columns.
+constexpr int64_t mostRuns = 4;
+
+/// The first item after `item` with another scale. Items are stacked, not interleaved.
+int64_t endOfRun(ItemsAttr items, int64_t item) {
+  int64_t end = items.getExtent() - item % items.getExtent();
+  if (int64_t granule = items.getGranule(); granule != 0)
+    end = std::min(end, granule - (item % items.getExtent() + items.getPhase()) % granule);
+  return item + end;
+}
+
+/// The same, computed by the kernel.
+Value endOfRun(Code &code, ItemsAttr items, Value item) {
+  Value first = code.i32(0), inside = item;
+  if (items.getParts() > 1) {
+    first = code.mul(code.div(item, items.getExtent()), items.getExtent());
+    inside = code.sub(item, first);
+  }
+  Value end = code.i32(items.getExtent());
+  if (int64_t granule = items.getGranule(); granule != 0) {
+    Value next = code.add(code.div(code.add(inside, items.getPhase()), granule), 1);
+    Value there = code.add(code.mul(next, granule), -items.getPhase());
+    end = items.getParts() > 1 ? code.min(there, end) : there;
+  }
+  return code.add(first, end);
+}
+
+/// The most runs that `columns` neighbours from a multiple of `align` on have.
+int64_t runsIn(ItemsAttr items, int64_t columns, int64_t align) {
+  int64_t most = 0, all = items.getExtent() * items.getParts();
+  for (int64_t first = 0; first < all && most <= mostRuns; first += align) {
+    int64_t runs = 0;
+    for (int64_t item = first; item < std::min(first + columns, all); ++runs)
+      item = endOfRun(items, item);
+    most = std::max(most, runs);
+  }
+  return most;
+}
+
 struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
   KernelOp kernel;
 
@@ -262,6 +309,89 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
     return success();
   }
 
+  /// The runs of a fragment's columns, read; none where there are too many, or an error (`failed`).
+  FailureOr<ColumnRuns> columnRuns(Code &code, Operation *op, const SideScales &columns,
+                                   const Distribution &distribution, Value column) {
+    ColumnRuns runs;
+    ScaleReader reader = ScaleReader::of(kernel, columns.block);
+    auto load = reader.block.getDefiningOp<LoadOp>();
+    ItemsAttr items = load ? load.getItems().value_or(ItemsAttr()) : ItemsAttr();
+    SmallVector<Value> starts = {code.i32(0)};
+    if (items) {
+      if (columns.granule != 1 || items.getInterleaved() || items.getExtent() == 0)
+        return runs;
+      auto dimensions = load.getResult().getType().getShape();
+      auto along = llvm::find_if(dimensions, [](int64_t extent) { return extent > 1; });
+      Value tile = load.getCoordinates()[along - dimensions.begin()];
+      int64_t count = runsIn(items, distribution.n, alignOf(tile, distribution.n));
+      if (count > mostRuns)
+        return runs;
+      Value first = code.add(tile, column);
+      for (int64_t run = 1; run < count; ++run) {
+        Value end = endOfRun(code, items, code.add(first, starts.back()));
+        starts.push_back(code.sub(end, first));
+      }
+      runs.hasPairs = items.hasPairs();
+    } else {
+      int64_t count = distribution.n / columns.granule;
+      if (distribution.n % columns.granule != 0 || count > mostRuns)
+        return runs;
+      for (int64_t run = 1; run < count; ++run)
+        starts.push_back(code.i32(run * columns.granule));
+      runs.hasPairs = columns.granule % 2 == 0;
+    }
+    for (Value start : starts) {
+      runs.scales.push_back(
+          reader.read(code, op, code.div(code.add(column, start), columns.granule)));
+      if (!runs.scales.back())
+        return failure();
+      code.name(runs.scales.back(), "columnScale");
+    }
+    runs.ends.assign(starts.begin() + 1, starts.end());
+    return runs;
+  }
+
+  /// What the first column of a fragment of `n` columns is a multiple of, where `coordinate` is
+  /// that of the tile.
+  static int64_t alignOf(Value coordinate, int64_t n) {
+    auto argument = dyn_cast<BlockArgument>(coordinate);
+    auto tiles = argument ? dyn_cast<ForTilesOp>(argument.getOwner()->getParentOp()) : ForTilesOp();
+    auto scheduler = tiles ? tiles.getScheduler().getDefiningOp<SchedulerOp>() : SchedulerOp();
+    bool isWhole = scheduler && coordinate == tiles.getFirstColumn() &&
+                   static_cast<int64_t>(scheduler.getTileN()) % n == 0;
+    return isWhole ? n : 1;
+  }
+
+  /// Builds `combine` for every register of a fragment whose columns have the scales of `runs`.
+  void forEachRun(Code &code, const Distribution &distribution, const ColumnRuns &runs, Value row0,
+                  Value row1, function_ref<void(Value index, Value scale)> combine) {
+    auto times = [&](Value row) {
+      return llvm::map_to_vector(runs.scales, [&](Value scale) -> Value {
+        return row ? Value(ptx::MulF32Op::create(code.builder, code.loc, row, scale)) : scale;
+      });
+    };
+    SmallVector<Value> upper = times(row0), lower = row1 ? times(row1) : upper;
+    Value lane = threadValue(kernel, ThreadValue::Lane);
+    Value pair = code.mul(code.bitAnd(lane, 3), 2);
+    code.unroll(0, distribution.n / 2, 4, [&](Value i) {
+      Value scale0, scale1;
+      for (int64_t side : {0, 1}) {
+        if (side == 0 || !runs.hasPairs) {
+          Value at = code.add(code.add(pair, code.mul(i, 2)), side);
+          scale0 = upper.back();
+          scale1 = lower.back();
+          for (int64_t run = static_cast<int64_t>(runs.ends.size()) - 1; run >= 0; --run) {
+            Value isBefore = code.less(at, runs.ends[run]);
+            scale0 = code.select(isBefore, upper[run], scale0);
+            scale1 = code.select(isBefore, lower[run], scale1);
+          }
+        }
+        combine(code.add(i, side), scale0);
+        combine(code.add(i, side + 2), scale1);
+      }
+    });
+  }
+
   /// Builds `combine` for every register of fragment `batch`, with the scales of its row and column
   /// (null: none).
   LogicalResult forEachRegister(Code &code, Operation *op, const Distribution &distribution,
@@ -292,6 +422,13 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
     Value row0 = rows.values.empty() ? Value() : rows.values[0];
     Value row1 = rows.values.empty() ? Value() : rows.values[1];
     if (columns.values.empty() && columns.block) {
+      FailureOr<ColumnRuns> runs = columnRuns(code, op, columns, distribution, column);
+      if (failed(runs))
+        return failure();
+      if (!runs->scales.empty()) {
+        forEachRun(code, distribution, *runs, row0, row1, combine);
+        return success();
+      }
       // Each thread holds two neighbouring columns of every eight.
       Value lane = threadValue(kernel, ThreadValue::Lane);
       Value pair = code.add(column, code.mul(code.bitAnd(lane, 3), 2));
