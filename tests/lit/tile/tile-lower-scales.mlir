@@ -71,11 +71,11 @@ tile.kernel @strided("x_scales" %xs: !tile.view<?x4xf32>) warpgroups 1 {
 
 // Items find their scales: this one's part, then its granule inside the part. Two neighbours have one scale here, so it is read once.
 // CHECK-LABEL: tile.kernel @items
-tile.kernel @items("w_scales" %ws: !tile.view<2x6xf32>) warpgroups 1 {
+tile.kernel @items("w_scales" %ws: !tile.view<2x16xf32>) warpgroups 1 {
   %c0 = arith.constant 0 : i32
   %n = arith.constant 256 : i32
   %acc = tile.acc : !tile.acc<64x128>
-  %s = tile.load %ws[%c0, %n] items <granule = 96, extent = 160, phase = 32, parts = 2> : !tile.view<2x6xf32> -> !tile.block<1x128xf32>
+  %s = tile.load %ws[%c0, %n] items <granule = 24, extent = 160, phase = 8, parts = 2> : !tile.view<2x16xf32> -> !tile.block<1x128xf32>
   // CHECK: ptx.unroll
   // CHECK: %[[ALL:.*]] = arith.constant 320 : i32
   // CHECK: %[[IN:.*]] = arith.cmpi slt, %[[ITEM:.*]], %[[ALL]] : i32
@@ -83,12 +83,56 @@ tile.kernel @items("w_scales" %ws: !tile.view<2x6xf32>) warpgroups 1 {
   // CHECK: %[[E:.*]] = arith.constant 160 : i32
   // CHECK: %[[PART:.*]] = arith.divsi %[[ITEM]], %[[E]] : i32
   // CHECK: arith.subi %[[ITEM]]
-  // CHECK: %[[G:.*]] = arith.constant 96 : i32
+  // CHECK: %[[G:.*]] = arith.constant 24 : i32
   // CHECK: %[[LOCAL:.*]] = arith.divsi %{{.*}}, %[[G]] : i32
   // CHECK: arith.addi %{{.*}}, %[[LOCAL]] : i32
   // CHECK: ptx.ld_global_f32
   // CHECK-NOT: ptx.ld_global_f32
   tile.scale %acc columns %s per 1 : !tile.block<1x128xf32> : !tile.acc<64x128>
+}
+
+// -----
+
+// A fragment whose columns have few scales reads them run by run, and every column compares where it lies. From a multiple of the
+// fragment's width on, 128 columns in blocks of 128 that begin 32 before the first have two runs.
+// CHECK-LABEL: tile.kernel @runs
+tile.kernel @runs("w_scales" %ws: !tile.view<3xf32>) warpgroups 1 {
+  %tiles = tile.scheduler tile [64, 128] columns 256 experts 1 order static raster 1
+  // CHECK: tile.for_tiles %{{.*}} -> %{{.*}}, %{{.*}}, %[[N:.*]], %{{.*}}, %{{.*}} {
+  tile.for_tiles %tiles -> %e, %m, %n, %rows, %live {
+    %acc = tile.acc : !tile.acc<64x128>
+    %s = tile.load %ws[%n] items <granule = 128, extent = 256, phase = 32> : !tile.view<3xf32> -> !tile.block<128xf32>
+    // CHECK: %[[END:.*]] = arith.subi %{{.*}}, %[[N]] : i32
+    // CHECK: %[[FIRST:.*]] = scf.if {{.*}} {
+    // CHECK: ptx.ld_global_f32
+    // CHECK: } {ptx.name = "columnScale"}
+    // CHECK: %[[SECOND:.*]] = scf.if {{.*}} {
+    // CHECK: ptx.ld_global_f32
+    // CHECK: } {ptx.name = "columnScale"}
+    // CHECK: ptx.unroll
+    // CHECK-NOT: ptx.ld_global_f32
+    // CHECK: %[[BEFORE:.*]] = arith.cmpi slt, %{{.*}}, %[[END]] : i32
+    // CHECK: arith.select %[[BEFORE]], %[[FIRST]], %[[SECOND]] : f32
+    tile.scale %acc columns %s per 1 : !tile.block<128xf32> : !tile.acc<64x128>
+  }
+}
+
+// -----
+
+// Blocks that divide a fragment are runs, too: two of 64 columns, read from the slot once.
+// CHECK-LABEL: tile.kernel @halves
+tile.kernel @halves("w_scales" %ws: !tile.view<2x4xf32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %ring = tile.ring stages 1 [!tile.block<2x1xf32>] {barrier_offset = 512 : i64, field_offsets = array<i64: 0>, shared_offset = 0 : i64, stride = 1024 : i64}
+  %acc = tile.acc : !tile.acc<64x128>
+  %t = tile.acc : !tile.acc<64x128>
+  %f = tile.await %ring
+  %s = tile.field %f[0] = %ws[%c0, %c0] : !tile.view<2x4xf32> -> !tile.block<2x1xf32>
+  // CHECK-COUNT-2: ptx.ld_shared_f32 %{{.*}} {ptx.name = "columnScale"}
+  // CHECK: ptx.unroll
+  // CHECK-NOT: ptx.ld_shared_f32
+  // CHECK: arith.select
+  tile.promote %acc, %t columns %s per 64 : !tile.block<2x1xf32> : !tile.acc<64x128>, !tile.acc<64x128>
 }
 
 // -----
