@@ -185,7 +185,6 @@ struct LowerRing : tile::impl::TileLowerRingBase<LowerRing> {
                                     code.i32(readers));
       });
       ptx::FenceMbarrierInitOp::create(builder, ring.getLoc());
-      ptx::FenceProxyAsyncOp::create(builder, ring.getLoc());
     });
     ring.erase();
   }
