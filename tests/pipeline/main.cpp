@@ -1,3 +1,13 @@
-// The test program's entry point.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// The test program's entry point; --matrix-report runs the whole matrix instead of the tests.
+#define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
+
+#include "tests/pipeline/MatrixReport.h"
+
+#include <string_view>
+
+int main(int argc, char **argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "--matrix-report")
+    return moejit::test::matrix::runReport(argc, argv);
+  return doctest::Context(argc, argv).run();
+}
