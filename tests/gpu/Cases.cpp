@@ -165,6 +165,16 @@ std::vector<RoutingCase> routingsOf(const Case &entry) {
   all.push_back(counted("tile 128 ± 1", {127, 128, 129, 0, 1, 126}, experts, true));
   all.push_back(counted("tile 256 ± 1", {257, 0, 255, 3, 256, 1}, experts));
   all.push_back({"skewed", 400, Routing::skewed()});
+  if (spec.dispatch == Dispatch::Batched) {
+    // Rows lie in any order; there are no boundaries to be wrong.
+    RoutingCase some =
+        counted("rows of nobody among the others", {3, 64, 0, 20, 0, 1}, experts, true);
+    some.rows += 41;
+    all.push_back(std::move(some));
+    all.push_back({"as many rows as can be", batchedRowLimit, Routing::skewed()});
+    all.push_back({"padded strides", 200, Routing::uniform(), padded(spec), true});
+    return all;
+  }
   all.push_back({"leading rows unowned", 190, Routing::uniform(), unowned(37, 0)});
   all.push_back({"trailing rows unowned", 290, Routing::uniform(), unowned(0, 131)});
   all.push_back({"both ends unowned", 280, Routing::uniform(), unowned(129, 70), true});

@@ -132,13 +132,16 @@ LaunchImage::LaunchImage(const oracle::HostProblem &given, uint64_t workspaceByt
   yRowOffset = size_t(oracle::HostOutput::canaryRows * y.rowBytes);
   std::vector<uint8_t> xScales = oracle::storedScales(given.spec.xScales, given.xScales);
   std::vector<uint8_t> wScales = oracle::storedScales(given.spec.wScales, given.wScales);
+  const std::vector<uint8_t> &x = given.spec.quantizeFrom ? given.xSource : given.x;
   const std::array<std::pair<const void *, size_t>, fieldCount> contents = {{
-      {given.x.data(), given.x.size()},
+      {x.data(), x.size()},
       {xScales.data(), xScales.size()},
       {given.w.data(), given.w.size()},
       {wScales.data(), wScales.size()},
       {given.offsets.data(), given.offsets.size() * 4},
       {given.counts.data(), given.counts.size() * 4},
+      {given.expertIds.data(), given.expertIds.size() * 4},
+      {given.expertMap.data(), given.expertMap.size() * 4},
       {nullptr, size_t(workspaceBytes)},
       {y.bytes.data(), y.bytes.size()},
   }};
@@ -164,14 +167,23 @@ GemmArguments LaunchImage::arguments(cu::DevicePointer base) const {
 GemmArguments LaunchImage::arguments(const std::array<cu::DevicePointer, fieldCount> &bases) const {
   auto pointer = [&](Field field) { return reinterpret_cast<void *>(bases[field]); };
   GemmArguments result;
-  result.x = {pointer(X), problem->xStride};
-  result.xScales = {pointer(XScales), problem->xScaleStride};
+  const Spec &spec = problem->spec;
+  if (spec.quantizeFrom) {
+    result.x = {pointer(X), problem->xSourceStride};
+  } else {
+    result.x = {pointer(X), problem->xStride};
+    result.xScales = {pointer(XScales), problem->xScaleStride};
+  }
   result.w = {pointer(W), 0};
   result.wScales = {pointer(WScales), 0};
-  if (problem->spec.dispatch == Dispatch::Grouped)
+  if (spec.dispatch == Dispatch::Grouped)
     result.offsets = {pointer(Offsets), 0};
-  if (problem->spec.dispatch == Dispatch::Masked)
+  if (spec.dispatch == Dispatch::Masked)
     result.counts = {pointer(Counts), 0};
+  if (spec.dispatch == Dispatch::Batched)
+    result.expertIds = {pointer(ExpertIds), 0};
+  if (spec.expertMapSize > 0)
+    result.expertMap = {pointer(ExpertMap), 0};
   result.y = {pointer(Y), problem->yStride};
   result.rows = problem->rows;
   result.workspace = pointer(Workspace);
@@ -189,8 +201,8 @@ LaunchImage::Place LaunchImage::exactY() const {
 }
 
 std::string LaunchImage::inputsAreIntact(const std::vector<uint8_t> &after) const {
-  static const char *const names[] = {"x",       "the scales of x", "w", "the scales of w",
-                                      "offsets", "counts"};
+  static const char *const names[] = {"x",       "the scales of x", "w",          "the scales of w",
+                                      "offsets", "counts",          "expert ids", "expert map"};
   size_t end = places[Workspace].offset;
   if (std::memcmp(bytes.data(), after.data(), end) != 0) {
     size_t at = 0;

@@ -95,11 +95,23 @@ private:
   cu::Stream stream = nullptr;
 };
 
-/// All tensors of one launch as one block of bytes, poison between them: x, its scales, w, its
-/// scales, offsets, workspace, y. Read past the end of a tensor shows as NaN, a write anywhere but
-/// into y and the workspace shows in inputsAreIntact().
+/// All tensors of one launch as one block of bytes, poison between them: x (as the launch is given
+/// it), its scales, w, its scales, routing, workspace, y. Read past the end of a tensor shows as
+/// NaN, a write anywhere but into y and the workspace shows in inputsAreIntact().
 struct LaunchImage {
-  enum Field { X, XScales, W, WScales, Offsets, Counts, Workspace, Y, fieldCount };
+  enum Field {
+    X,
+    XScales,
+    W,
+    WScales,
+    Offsets,
+    Counts,
+    ExpertIds,
+    ExpertMap,
+    Workspace,
+    Y,
+    fieldCount
+  };
   struct Place {
     size_t offset = 0;
     size_t bytes = 0;

@@ -4,6 +4,7 @@
 #include "compiler/Compile.h"
 #include "runtime/Jit.h"
 #include "runtime/Rules.h"
+#include "tests/gpu/QuantizeSpecs.h"
 
 #include <fmt/format.h>
 
@@ -266,6 +267,60 @@ void addStorage(std::vector<Entry> &entries) {
     }
 }
 
+/// Rows in any order, with ids of their own or through a map; activations that the launch
+/// quantizes, in every dispatch.
+void addBatched(std::vector<Entry> &entries) {
+  std::vector<NamedLayout> x = activationLayouts(Dispatch::Batched),
+                           w = weightLayouts(Dispatch::Batched);
+  const NamedLayout &token = x[2], &group = x[3], &channel = w[2], &block = w[3];
+  struct Row {
+    const NamedLayout &w, &x;
+    ElementType out;
+    Extents extents;
+    int64_t map;
+    bool isQuick;
+  };
+  const Row rows[] = {{block, group, ElementType::BF16, ragged, 0, true},
+                      {channel, token, ElementType::F32, ragged, 9, true},
+                      {block, group, ElementType::F16, aligned, 6, false},
+                      {block, token, ElementType::BF16, {256, 192, 272}, 300, false}};
+  for (const Row &row : rows) {
+    Spec spec = specOf(Dispatch::Batched, row.w, row.x, row.out, row.extents);
+    spec.expertMapSize = row.map;
+    std::string name = nameOf(spec, row.w.name, row.x.name) + (row.map ? ".map" : "");
+    add(entries, name, row.isQuick ? "matrix quick" : "matrix", spec);
+  }
+  constexpr ElementType sources[] = {ElementType::BF16, ElementType::F16, ElementType::F32};
+  int turn = 0;
+  for (Dispatch dispatch :
+       {Dispatch::Batched, Dispatch::Grouped, Dispatch::Masked, Dispatch::Eager}) {
+    std::vector<NamedLayout> activations = activationLayouts(dispatch),
+                             weights = weightLayouts(dispatch);
+    for (int layout : {2, 3}) { // a scale a token, a scale a group
+      Spec spec = specOf(dispatch, weights.back(), activations[size_t(layout)], ElementType::BF16,
+                         turn % 2 ? aligned : ragged);
+      spec.quantizeFrom = sources[turn++ % 3];
+      std::string name =
+          fmt::format("{}.from-{}", nameOf(spec, weights.back().name, activations[layout].name),
+                      elementTypeName(*spec.quantizeFrom));
+      add(entries, name, layout == 3 ? "matrix quick" : "matrix", spec);
+    }
+  }
+}
+
+/// What a decode step of DeepSeek-V3 launches on one of eight ranks, for speed.
+void addDecode(std::vector<Entry> &entries) {
+  NamedLayout w = weightLayouts(Dispatch::Batched)[3], x = activationLayouts(Dispatch::Batched)[3];
+  const std::pair<const char *, Extents> projections[] = {{"gate_up", {32, 4096, 7168}},
+                                                          {"down", {32, 7168, 2048}}};
+  for (const auto &[name, extents] : projections) {
+    Spec spec = specOf(Dispatch::Batched, w, x, ElementType::BF16, extents);
+    add(entries, fmt::format("decode.{}", name), "decode", spec);
+    spec.quantizeFrom = ElementType::BF16;
+    add(entries, fmt::format("decode.{}.from-bf16", name), "decode", spec);
+  }
+}
+
 /// Both fp8 types on both sides; gate and up as parts.
 void addTypes(std::vector<Entry> &entries) {
   std::vector<NamedLayout> x = activationLayouts(Dispatch::Grouped),
@@ -315,7 +370,9 @@ void addOthers(std::vector<Entry> &entries) {
   }
   addGranules(entries);
   addStorage(entries);
+  addBatched(entries);
   addTypes(entries);
+  addDecode(entries);
 }
 
 Result<void> addCatalogue(std::vector<Entry> &entries, const std::string &folder) {
@@ -336,7 +393,8 @@ Result<void> addCatalogue(std::vector<Entry> &entries, const std::string &folder
     });
     if (!spec)
       return spec.error();
-    entries.push_back({file.stem().string(), "catalogue", *spec});
+    bool isGemm = spec->computation == Computation::Gemm;
+    entries.push_back({file.stem().string(), isGemm ? "catalogue" : "quantize-speed quick", *spec});
   }
   return {};
 }
@@ -417,7 +475,8 @@ Compiles what moejit-gpu-tests and speed.py run into FOLDER/bundle and lists it 
   --kernels FOLDER  the catalogue, *.mlir
   --threads N       compile on N threads (2)
   --only TEXT       only specs whose name contains TEXT
-  --group WORD      only specs of that group: matrix, quick, many or catalogue
+  --group WORD      only specs of that group: matrix, quick, many, catalogue, quantize or
+                    quantize-speed
   --list            print the specs and compile nothing
 
 exit code: 0 all compiled, 1 a spec failed, 2 wrong usage
@@ -469,6 +528,9 @@ int main(int argc, char **argv) {
   addMatrix(entries, Dispatch::Eager);
   addMatrix(entries, Dispatch::Masked);
   addOthers(entries);
+  for (const gpu::QuantizeSpec &quantization : gpu::quantizeSpecs())
+    add(entries, quantization.name, quantization.isQuick ? "quantize quick" : "quantize",
+        quantization.spec);
   std::erase_if(entries, [&](const Entry &entry) {
     return entry.name.find(only) == std::string::npos ||
            (' ' + entry.groups + ' ').find(group.empty() ? "" : ' ' + group + ' ') ==

@@ -120,61 +120,55 @@ Emulator *emulator() {
 }
 
 TensorArgument *argumentOf(GemmArguments &arguments, Operand operand) {
-  switch (operand) {
-  case Operand::X:
-    return &arguments.x;
-  case Operand::XScales:
-    return &arguments.xScales;
-  case Operand::W:
-    return &arguments.w;
-  case Operand::WScales:
-    return &arguments.wScales;
-  case Operand::Offsets:
-    return &arguments.offsets;
-  case Operand::ExpertIds:
-    return &arguments.expertIds;
-  case Operand::Counts:
-    return &arguments.counts;
-  case Operand::ExpertMap:
-    return &arguments.expertMap;
-  case Operand::Y:
-    return &arguments.y;
-  case Operand::Workspace:
-    break;
-  }
-  return nullptr;
+  TensorArgument GemmArguments::*member = memberOf(operand);
+  return member ? &(arguments.*member) : nullptr;
 }
 
 /// What was launched, from the kernel's parameters.
 GemmArguments argumentsOf(const Artifact &artifact, void **parameters) {
   GemmArguments arguments;
   const LaunchData &launch = artifact.launch;
-  for (size_t i = 0; i < launch.parameters.size(); ++i) {
-    const KernelParameter &parameter = launch.parameters[i];
+  auto valueOf = [&](size_t i) {
     uint64_t value = 0;
     std::memcpy(&value, parameters[i], 8);
-    if (parameter.kind == KernelParameter::Kind::Rows) {
-      arguments.rows = int32_t(uint32_t(value));
-    } else if (parameter.kind == KernelParameter::Kind::Stride) {
+    return value;
+  };
+  // Where scratch lies in the workspace depends on the rows.
+  for (size_t i = 0; i < launch.parameters.size(); ++i)
+    if (launch.parameters[i].kind == KernelParameter::Kind::Rows)
+      arguments.rows = int32_t(uint32_t(valueOf(i)));
+  auto bind = [&](Operand operand, uint64_t address) {
+    if (TensorArgument *tensor = argumentOf(arguments, operand)) {
+      tensor->data = reinterpret_cast<void *>(address);
+      return;
+    }
+    arguments.workspace =
+        reinterpret_cast<void *>(address - regionPlace(launch, operand, arguments.rows).offset);
+    arguments.workspaceBytes = size_t(workspaceBytes(launch, arguments.rows));
+  };
+  for (size_t i = 0; i < launch.parameters.size(); ++i) {
+    const KernelParameter &parameter = launch.parameters[i];
+    switch (parameter.kind) {
+    case KernelParameter::Kind::Rows:
+      break;
+    case KernelParameter::Kind::Stride:
       if (TensorArgument *tensor = argumentOf(arguments, parameter.operand))
-        tensor->rowStride = int64_t(value);
-    } else if (parameter.kind == KernelParameter::Kind::Pointer) {
-      auto *data = reinterpret_cast<void *>(value);
-      if (TensorArgument *tensor = argumentOf(arguments, parameter.operand))
-        tensor->data = data;
-      else {
-        arguments.workspace = data;
-        arguments.workspaceBytes = size_t(launch.workspaceBytes);
-      }
-    } else {
+        tensor->rowStride = int64_t(valueOf(i));
+      break;
+    case KernelParameter::Kind::Pointer:
+      bind(parameter.operand, valueOf(i));
+      break;
+    case KernelParameter::Kind::TensorMap: {
       FakeMap map;
       std::memcpy(&map, parameters[i], sizeof map);
       const TensorMapRecipe &recipe = launch.tensorMaps[parameter.recipe];
+      bind(recipe.operand, map.address);
       TensorArgument *tensor = argumentOf(arguments, recipe.operand);
-      tensor->data = reinterpret_cast<void *>(map.address);
-      for (size_t d = 0; d < recipe.strideBytes.size(); ++d)
+      for (size_t d = 0; tensor && d < recipe.strideBytes.size(); ++d)
         if (recipe.strideBytes[d].kind == LaunchValue::Kind::StrideBytes)
           tensor->rowStride = int64_t(map.strideBytes[d]) / elementBytes(recipe.type);
+      break;
+    }
     }
   }
   return arguments;

@@ -21,7 +21,7 @@ class Arguments(ctypes.Structure):
     _fields_ = [
         ("struct_bytes", ctypes.c_size_t),
         *[(name, Tensor) for name in ("x", "x_scales", "w", "w_scales", "offsets", "expert_ids",
-                                      "counts", "expert_map", "y")],
+                                      "counts", "expert_map", "y", "errors")],
         ("rows", ctypes.c_int64),
         ("expected_rows", ctypes.c_int64),
         ("workspace", ctypes.c_void_p),
@@ -58,8 +58,21 @@ class Spec:
 
     def is_plain(self):
         """Whether Data can make operands of it."""
-        return (self.dispatch in ("grouped", "eager") and self.w.parts == 1
-                and ";x=f8E4M3FN;w=f8E4M3FN;" in self.text)
+        return (self.dispatch in ("grouped", "eager") and not self.quantizes()
+                and self.is_usual())
+
+    def is_usual(self):
+        """Whether data and scales are of the types and layouts that Data makes, whatever the dispatch."""
+        return (self.text.startswith("computes=gemm;") and ";x=f8E4M3FN;" in self.text
+                and ";w=f8E4M3FN;" in self.text and self.text.count("type=f32") == 2
+                and self.text.count("phase=[]") == 2 and self.w.parts == 1
+                and self.w.order == "row_major" and self.w.align == 0
+                and (self.x.order == "mn_major" or self.x.align == 0)
+                and self.x.granule[0] in (1, "*", "expert"))
+
+    def quantizes(self):
+        """Whether the launch itself quantizes x."""
+        return ";from=none;" not in self.text
 
     @property
     def out_type(self):
@@ -138,12 +151,17 @@ class Gemm:
         workspace = torch.full((bytes_needed,), 0xA5, dtype=torch.uint8, device=y.device)
         arguments = Arguments()
         arguments.struct_bytes = ctypes.sizeof(Arguments)
-        arguments.x = Tensor(data.x.data_ptr(), data.x.stride(0))
-        arguments.x_scales = Tensor(data.x_scales.data_ptr(), data.x_scale_stride)
+        if self.spec.quantizes():
+            arguments.x = Tensor(data.source.data_ptr(), data.source.stride(0))
+        else:
+            arguments.x = Tensor(data.x.data_ptr(), data.x.stride(0))
+            arguments.x_scales = Tensor(data.x_scales.data_ptr(), data.x_scale_stride)
         arguments.w = Tensor(data.w.data_ptr(), 0)
         arguments.w_scales = Tensor(data.w_scales.data_ptr(), 0)
         if data.offsets is not None:
             arguments.offsets = Tensor(data.offsets.data_ptr(), 0)
+        if data.expert_ids is not None:
+            arguments.expert_ids = Tensor(data.expert_ids.data_ptr(), 0)
         arguments.y = Tensor(y.data_ptr(), y.stride(0))
         arguments.rows = data.rows
         arguments.expected_rows = expected_rows
@@ -213,9 +231,13 @@ class Data:
         e, n, k, rows = spec.experts, spec.n, spec.k, self.rows
         self.x = random_codes((rows, k), device, generator)
         self.w = random_codes((e, n, k), device, generator) if weights is None else weights
-        self.offsets = None
+        self.offsets = self.expert_ids = None
         if spec.dispatch == "grouped":
             self.offsets = torch.tensor(self.starts, dtype=torch.int32, device=device)
+        if spec.dispatch == "batched":
+            self.expert_ids = torch.repeat_interleave(
+                torch.arange(e, dtype=torch.int32, device=device),
+                torch.tensor(self.counts, device=device))
 
         group = spec.x.granule[-1]
         first = spec.x.granule[0]
@@ -234,12 +256,20 @@ class Data:
             self.x_scales = logical.contiguous()
             self.x_scale_stride = 0
 
-        granule = spec.w.granule if spec.dispatch == "grouped" else [1] + spec.w.granule
+        granule = spec.w.granule if spec.dispatch != "eager" else [1] + spec.w.granule
         we = 1 if granule[0] == "*" else e
         wn = 1 if granule[1] == "*" else ceil_div(n, granule[1])
         wk = 1 if granule[2] == "*" else ceil_div(k, granule[2])
         self.w_scales = random_scales((we, wn, wk), device, generator)
         self.w_granule = granule
+
+    @property
+    def source(self):
+        """x as a launch that quantizes is given it, in bf16: near the product of codes and scales."""
+        if not hasattr(self, "_source"):
+            scales = self.x_logical.repeat_interleave(self.spec.x.granule[-1], dim=1)
+            self._source = (self.x.to(torch.float32) * scales[:, :self.spec.k]).to(torch.bfloat16)
+        return self._source
 
     def rows_of(self, expert):
         return slice(self.starts[expert], self.starts[expert + 1])

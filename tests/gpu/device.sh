@@ -2,7 +2,7 @@
 # Runs everything that needs a GPU from what stage.sh gathered: environment, kernels against the oracle, memory checker,
 # torch references, speed. Each step has a time limit and a failure stops nothing; tables and logs go to $OUT, a summary
 # comes last.
-# usage: device.sh [env|matrix|launch|memcheck|reference|speed|racecheck|initcheck|
+# usage: device.sh [env|matrix|launch|memcheck|reference|speed|batched|racecheck|initcheck|
 # synccheck ...] (launch: only the launch tests of matrix, as for a machine with two GPUs)
 set -u
 started=$(date +%s)
@@ -11,7 +11,7 @@ staged=$here
 [ -e "$staged/gpu.tar.gz" ] || staged=$here/../../.device
 out=${OUT:-$PWD/gpu-results}
 total=${TOTAL_SECONDS:-530}
-steps=${*:-env matrix memcheck reference speed racecheck initcheck}
+steps=${*:-env matrix memcheck reference speed batched racecheck initcheck}
 mkdir -p "$out"
 work=$(mktemp -d)
 logs=$work/logs
@@ -116,6 +116,11 @@ for name in $steps; do
     step speed 200 env PYTHONUNBUFFERED=1 python3 "$staged/speed.py" --library "$staged/libmoejit.so" \
       --folder "$work/gpu" --markdown "$out/speed.md" --json "$out/speed.json" --seconds 180
     tailOf speed 60
+    ;;
+  batched)
+    step batched 90 env PYTHONUNBUFFERED=1 python3 "$staged/speed_batched.py" --library "$staged/libmoejit.so" \
+      --folder "$work/gpu" --markdown "$out/speed-batched.md" --json "$out/speed-batched.json" --seconds 75
+    tailOf batched 24
     ;;
   *) note "== $name: no such step" ;;
   esac

@@ -18,7 +18,7 @@ namespace {
 /// Scales in the least that a bulk copy brings.
 int64_t copiedScalars(ViewType view) { return copiedBytes / view.getElementBytes(); }
 
-constexpr int64_t gatheredTogether = 4; // rows
+constexpr int64_t gatheredTogether = 2; // rows; the registers of a producer hold no more
 
 struct LowerCopies : tile::impl::TileLowerCopiesBase<LowerCopies> {
   void runOnOperation() override {
