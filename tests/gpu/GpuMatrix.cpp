@@ -6,6 +6,7 @@
 #include "tests/gpu/Cases.h"
 #include "tests/gpu/Device.h"
 #include "tests/gpu/LaunchTests.h"
+#include "tests/gpu/QuantizeRuns.h"
 #include "tests/gpu/Report.h"
 #include "tests/oracle/Compare.h"
 
@@ -39,6 +40,14 @@ struct Options {
   double seconds = 0; ///< of everything; 0: no limit
   double hangSeconds = 10;
 };
+
+bool isNamed(const Options &options, const Case &entry) {
+  return entry.name.find(options.only) != std::string::npos;
+}
+bool isGemmCase(const Options &options, const Case &entry) {
+  return entry.spec.computation == Computation::Gemm &&
+         entry.isIn(options.isQuick ? "quick" : "matrix") && isNamed(options, entry);
+}
 
 std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
 double secondsSinceStart() {
@@ -82,6 +91,8 @@ public:
   bool run() {
     if (options.withMatrix)
       runMatrix();
+    if (options.withMatrix && !isLate())
+      runQuantizations();
     if (options.withLaunch && !isLate())
       runLaunchTests();
     return !isLate();
@@ -108,8 +119,7 @@ private:
   void runMatrix() {
     std::vector<Job> jobs;
     for (const Case &entry : cases) {
-      if (!entry.isIn(options.isQuick ? "quick" : "matrix") ||
-          entry.name.find(options.only) == std::string::npos)
+      if (!isGemmCase(options, entry))
         continue;
       std::vector<PlanChoice> plans = plansOf(*bundle, entry.spec);
       if (plans.empty()) {
@@ -140,6 +150,34 @@ private:
       helper.join();
   }
 
+  /// Quantizations need no fp64 reference, so one thread is enough.
+  void runQuantizations() {
+    device.makeCurrent();
+    uint64_t seed = 5000;
+    for (const Case &entry : cases) {
+      if (!isQuantizeCase(entry, options.isQuick) || !isNamed(options, entry))
+        continue;
+      JitHandle handle = jit->handle(entry.spec);
+      for (const QuantizeLaunch &launch : quantizeLaunches())
+        for (const PlanChoice &plan : plansOf(*bundle, entry.spec)) {
+          Outcome outcome;
+          outcome.subject = entry.name;
+          outcome.situation = launch.name;
+          outcome.plan = plan.name;
+          ++seed;
+          if ((options.isQuick && !launch.isQuick) || isLate() || journal.isDone(outcome) ||
+              journal.isLost(outcome.subject, plan.name))
+            continue;
+          journal.begin(outcome);
+          current = &outcome;
+          runQuantization(device, handle, entry, launch, plan.expectedRows, options.separate, seed,
+                          outcome);
+          current = nullptr;
+          report(outcome);
+        }
+    }
+  }
+
   void runJob(const Job &job, size_t index) {
     std::vector<std::pair<PlanChoice, Outcome>> open;
     for (const PlanChoice &plan : job.plans) {
@@ -168,7 +206,7 @@ private:
       outcome.text = kernel.error().text();
       return;
     }
-    LaunchImage image(problem, (*kernel)->workspaceBytes());
+    LaunchImage image(problem, (*kernel)->workspaceBytes(problem.rows));
     std::vector<uint8_t> after = image.bytes;
     Result<void> launched = options.separate ? launchSeparate(image, handle, plan, outcome, after)
                                              : launchTogether(image, handle, plan, outcome, after);
@@ -322,13 +360,18 @@ size_t plannedChecks(const Options &options, Cache &bundle, const std::vector<Ca
   size_t count = 0;
   if (options.withMatrix)
     for (const Case &entry : cases)
-      if (entry.isIn(options.isQuick ? "quick" : "matrix") &&
-          entry.name.find(options.only) != std::string::npos) {
+      if (isGemmCase(options, entry)) {
         size_t routings = 0;
         for (const RoutingCase &routing : routingsOf(entry))
           routings += routing.isQuick || !options.isQuick;
         count += routings * bundle.ranges(lookupKeyText(entry.spec, Target())).size();
       }
+  if (options.withMatrix)
+    for (const Case &entry : cases)
+      if (isQuantizeCase(entry, options.isQuick) && isNamed(options, entry))
+        for (const QuantizeLaunch &launch : quantizeLaunches())
+          if (launch.isQuick || !options.isQuick)
+            count += bundle.ranges(lookupKeyText(entry.spec, Target())).size();
   if (options.withLaunch)
     for (const LaunchTest &test : launchTests())
       count +=
@@ -516,8 +559,7 @@ int main(int argc, char **argv) {
     return fmt::print(stderr, "moejit-gpu-tests: {}\n", bundle.error().text()), 2;
   if (options.listOnly) {
     for (const Case &entry : *cases)
-      if (entry.isIn(options.isQuick ? "quick" : "matrix") &&
-          entry.name.find(options.only) != std::string::npos)
+      if (isGemmCase(options, entry))
         for (const RoutingCase &routing : routingsOf(entry))
           if (routing.isQuick || !options.isQuick)
             for (const PlanChoice &plan : plansOf(**bundle, entry.spec))

@@ -1,6 +1,8 @@
 // Each test uploads problems once and compares launches bit for bit with plain ones.
 #include "tests/gpu/LaunchTests.h"
 
+#include "tests/gpu/QuantizeRuns.h"
+
 #include "tests/oracle/Compare.h"
 #include "tests/oracle/Random.h"
 
@@ -535,6 +537,7 @@ const std::vector<LaunchTest> &launchTests() {
       {"fewer SMs", fewSms},
       {"refusals", refusals},
       {"host time of a launch", hostTime},
+      {"bandwidth of quantizations", quantizeBandwidth},
   };
   return tests;
 }
