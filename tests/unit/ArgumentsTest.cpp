@@ -174,10 +174,10 @@ TEST_CASE("a workspace must be there, large enough and apart from all operands")
     Result<void> result = checkArguments(samples::spec(), launch, arguments);
     return result ? std::string() : result.error().message;
   };
-  CHECK(message() == "workspace: 0 bytes at 0x0, the kernel needs 256 for 300 rows");
+  CHECK(message() == "workspace: 0 bytes at 0x0, the kernel needs 256 for 100 rows");
   arguments.workspace = at(0x70000000);
   arguments.workspaceBytes = 255;
-  CHECK(message() == "workspace: 255 bytes at 0x70000000, the kernel needs 256 for 300 rows");
+  CHECK(message() == "workspace: 255 bytes at 0x70000000, the kernel needs 256 for 100 rows");
   arguments.workspaceBytes = 256;
   CHECK(message() == "");
   arguments.workspace = at(0x60000010);
@@ -314,4 +314,77 @@ TEST_CASE("launch data that cannot be launched is an error, not a crash") {
   CHECK(code([](LaunchData &l) { l.parameters[0].recipe = 2; }) == ErrorCode::ParseError);
   CHECK(code([](LaunchData &l) { l.tensorMaps[0].box.clear(); }) == ErrorCode::ParseError);
   CHECK(code([](LaunchData &l) { l.tensorMaps[0].extents.clear(); }) == ErrorCode::ParseError);
+}
+
+namespace {
+
+/// A launch that counts, and quantizes x for itself.
+Artifact quantizing() {
+  Artifact artifact;
+  artifact.spec = samples::spec();
+  artifact.spec.quantizeFrom = ElementType::BF16;
+  LaunchData &launch = artifact.launch;
+  launch = samples::launchData();
+  launch.workspace = {{Operand::Workspace, 4, 0, true},
+                      {Operand::Counters, 8, 0, true},
+                      {Operand::XQuantized, 0, 512, false},
+                      {Operand::XQuantizedScales, 0, 16, false}};
+  launch.tensorMaps.push_back(launch.tensorMaps[0]);
+  launch.tensorMaps.back().operand = Operand::XQuantized;
+  launch.tensorMaps.back().strideBytes[0].operand = Operand::XQuantized;
+  using Kind = KernelParameter::Kind;
+  launch.parameters = {{Kind::TensorMap, 2, Operand::XQuantized},
+                       {Kind::Pointer, 0, Operand::X},
+                       {Kind::Pointer, 0, Operand::Counters},
+                       {Kind::Pointer, 0, Operand::XQuantizedScales},
+                       {Kind::Stride, 0, Operand::XQuantizedScales}};
+  return artifact;
+}
+
+} // namespace
+
+TEST_CASE("scratch operands lie in the workspace, by rows, and are no tensors of the caller") {
+  Artifact artifact = quantizing();
+  const LaunchData &launch = artifact.launch;
+  CHECK(zeroedBytes(launch) == 128 + 8);
+  CHECK(workspaceBytesPerRow(launch) == 528);
+  CHECK(workspaceBytes(launch, 0) == 256);
+  // 100 rows of codes end on a multiple of 128.
+  CHECK(workspaceBytes(launch, 100) == 256 + 51200 + 1600);
+  CHECK(workspaceBytes(launch, 3) == 256 + 1536 + 48);
+
+  GemmArguments arguments = legal();
+  arguments.xScales.data = nullptr;
+  arguments.workspace = at(0x70000000);
+  arguments.workspaceBytes = 256 + 51200 + 1599;
+  Result<void> small = checkArguments(artifact.spec, launch, arguments);
+  REQUIRE_FALSE(small);
+  CHECK(small.error().message.find("the kernel needs 53056 for 100 rows") != std::string::npos);
+  arguments.workspaceBytes += 1;
+  Result<LaunchPlan> plan = prepareLaunch(artifact, arguments, 132);
+  REQUIRE_MESSAGE(plan, (plan ? "" : plan.error().text()));
+  CHECK(plan->zeroedBytes == 136);
+  CHECK(plan->tensorMaps[2].address == 0x70000000 + 256);
+  CHECK(plan->tensorMaps[2].strideBytes[0] == 512);
+  CHECK(plan->parameters[2].value == 0x70000000 + 128);
+  CHECK(plan->parameters[3].value == 0x70000000 + 256 + 51200);
+  CHECK(plan->parameters[4].value == 4); // scales of a row: K / 128
+
+  // x is given in bf16: its rows are twice as long.
+  arguments.x.rowStride = 516;
+  Result<void> odd = checkArguments(artifact.spec, launch, arguments);
+  REQUIRE_FALSE(odd);
+  CHECK(odd.error().message.find("x: row stride") != std::string::npos);
+}
+
+TEST_CASE("a kernel that uses scratch without a place in its workspace cannot be launched") {
+  Artifact artifact = quantizing();
+  artifact.launch.workspace.pop_back();
+  GemmArguments arguments = legal();
+  arguments.workspace = at(0x70000000);
+  arguments.workspaceBytes = 1 << 20;
+  Result<LaunchPlan> plan = prepareLaunch(artifact, arguments, 132);
+  REQUIRE_FALSE(plan);
+  CHECK(plan.error().code == ErrorCode::ParseError);
+  CHECK(plan.error().message.find("xQuantizedScales") != std::string::npos);
 }

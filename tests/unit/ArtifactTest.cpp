@@ -127,6 +127,23 @@ TEST_CASE("counts that the bytes cannot hold are refused before anything is allo
   CHECK(result.error().message.find("parameters") != std::string::npos);
 }
 
+TEST_CASE("a workspace whose sizes could overflow, or whose zeros do not lie together, is damage") {
+  const std::vector<WorkspaceRegion> unsound[] = {
+      {{Operand::Workspace, WorkspaceRegion::maxBytes + 1, 0, true}},
+      {{Operand::XQuantized, 0, WorkspaceRegion::maxRowBytes + 1, false}},
+      {{Operand::Counters, 8, 16, true}}, // zeros that grow with the rows
+      {{Operand::XQuantized, 0, 16, false}, {Operand::Counters, 8, 0, true}},
+      {{Operand::X, 8, 0, false}}, // no scratch
+  };
+  for (const std::vector<WorkspaceRegion> &workspace : unsound) {
+    Artifact artifact = samples::artifact();
+    artifact.launch.workspace = workspace;
+    Result<Artifact> result = deserialize(serialize(artifact));
+    REQUIRE_FALSE(result);
+    CHECK(result.error().message.find("workspace") != std::string::npos);
+  }
+}
+
 TEST_CASE("another major format is refused by name, a newer minor is read") {
   std::string bytes = serialize(samples::artifact());
   std::string other = bytes;

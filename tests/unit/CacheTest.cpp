@@ -390,7 +390,7 @@ TEST_CASE_FIXTURE(Fixture, "a bundle is found by lookup key and never written") 
   }
   std::string manifest = readAll(folder.path + "/manifest.json");
   CHECK(manifest.find(keyName(artifact.buildKey)) != std::string::npos);
-  CHECK(manifest.find("\"formatMajor\": 1") != std::string::npos);
+  CHECK(manifest.find("\"formatMajor\": 2") != std::string::npos);
   std::vector<std::string> before = samples::filesIn(folder.path);
   std::shared_ptr<Cache> bundle = open(CacheMode::Bundle);
   CHECK(*bundle->findByLookup(artifact.lookupKey, 7) == artifact);
@@ -398,10 +398,10 @@ TEST_CASE_FIXTURE(Fixture, "a bundle is found by lookup key and never written") 
   CHECK(bundle->writeManifest().error().code == ErrorCode::InvalidArgument);
   CHECK(samples::filesIn(folder.path).size() == before.size());
 
-  writeAll(folder.path + "/manifest.json", "{\"formatMajor\": 2}");
+  writeAll(folder.path + "/manifest.json", "{\"formatMajor\": 3}");
   Result<std::shared_ptr<Cache>> newer = Cache::open(options);
   REQUIRE_FALSE(newer);
-  CHECK(newer.error().message.find("format 2, this runtime reads format 1") != std::string::npos);
+  CHECK(newer.error().message.find("format 3, this runtime reads format 2") != std::string::npos);
   for (const char *text : {"", "{", "formatMajor", "\"formatMajor\":", "\"formatMajor\": x"}) {
     writeAll(folder.path + "/manifest.json", text);
     CHECK_FALSE(Cache::open(options));

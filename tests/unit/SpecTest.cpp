@@ -154,13 +154,13 @@ TEST_CASE("A phase of zeros has the text of none") {
 
 TEST_CASE("The parser is strict, and says where and what") {
   const std::string text = deepseekText;
-  CHECK(errorOf("") == "spec text, position 0: expected 'dispatch=', found the end");
+  CHECK(errorOf("") == "spec text, position 0: expected 'computes=', found the end");
   CHECK(errorOf(replaced(text, "grouped", "group")) ==
-        "spec text, position 9: expected eager, batched, grouped or masked, found "
+        "spec text, position 23: expected eager, batched, grouped or masked, found "
         "'group;experts=256;n=4096'");
   CHECK(errorOf(replaced(text, "n=4096", "n=x")) ==
-        "spec text, position 31: expected a number, found 'x;k=7168;maxRows=0;x=f8E'");
-  CHECK(errorOf(text + " ") == "spec text, position 363: expected the end, found ' '");
+        "spec text, position 45: expected a number, found 'x;k=7168;maxRows=0;x=f8E'");
+  CHECK(errorOf(text + " ") == "spec text, position 386: expected the end, found ' '");
   CHECK(errorOf(text.substr(0, 20)).find("expected ") != std::string::npos);
   for (const auto &[from, to] :
        std::vector<std::pair<std::string, std::string>>{{"=256", "=0256"},
