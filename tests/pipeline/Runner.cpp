@@ -219,7 +219,7 @@ oracle::HostProblem problemOf(const Spec &spec, const LaunchCase &launch, uint64
 }
 
 LaunchResult run(const Artifact &artifact, const oracle::HostProblem &problem, ThreadOrder order,
-                 bool misalignScales) {
+                 bool misalignScales, const oracle::OracleResult *reference) {
   const Spec &spec = artifact.spec;
   oracle::HostOutput output = oracle::HostOutput::make(problem);
   // Scales read one by one need no more alignment than a word has.
@@ -258,6 +258,7 @@ LaunchResult run(const Artifact &artifact, const oracle::HostProblem &problem, T
 
   LaunchResult result;
   Result<EmulatorReport> report = emulator(order).launch(artifact, arguments);
+  result.output = output;
   if (!report) {
     result.wrong = report.error().text();
     return result;
@@ -266,7 +267,8 @@ LaunchResult run(const Artifact &artifact, const oracle::HostProblem &problem, T
     result.wrong = report->blocks == 0 ? "" : "launched blocks for no row";
     return result;
   }
-  oracle::Comparison comparison = oracle::compare(problem, oracle::reference(problem), output);
+  oracle::Comparison comparison =
+      oracle::compare(problem, reference ? *reference : oracle::reference(problem), output);
   result.worstRatio = comparison.worstRatio;
   result.compared = comparison.compared;
   if (!comparison.ok())

@@ -43,16 +43,18 @@ std::vector<CheckFinding> expectedFindings(const oracle::HostProblem &problem);
 
 /// What came of one launch.
 struct LaunchResult {
-  std::string wrong;     ///< empty: right
-  double worstRatio = 0; ///< of the worst element to its bound
-  int64_t compared = 0;  ///< elements
+  std::string wrong;         ///< empty: right
+  double worstRatio = 0;     ///< of the worst element to its bound
+  int64_t compared = 0;      ///< elements
+  oracle::HostOutput output; ///< y, with its canaries
 };
 
 /// Runs `artifact` on `problem`, with poisoned output between canaries and a dirty workspace, and
 /// compares with the oracle; findings of a checked kernel with expectedFindings. With
-/// `misalignScales` activation scales start one word past a multiple of 16 bytes.
+/// `misalignScales` activation scales start one word past a multiple of 16 bytes. `reference` is
+/// the oracle's answer, where the caller has it.
 LaunchResult run(const Artifact &artifact, const oracle::HostProblem &problem, ThreadOrder order,
-                 bool misalignScales = false);
+                 bool misalignScales = false, const oracle::OracleResult *reference = nullptr);
 /// The problem of `launch`: operands drawn by `seed`; masked counts say more than full and less
 /// than empty.
 oracle::HostProblem problemOf(const Spec &spec, const LaunchCase &launch, uint64_t seed);
