@@ -123,10 +123,13 @@ std::string describe(const Spec &spec) {
                        spec.xScales.granuleText(), elementTypeName(spec.xScales.type));
   std::string experts =
       spec.dispatch == Dispatch::Eager ? "one expert" : fmt::format("{} experts", spec.numExperts);
-  return fmt::format(
-      "{}, {}, N {}, K {}, {} x {} -> {}, scales {} x {}", dispatchName(spec.dispatch), experts,
-      spec.n, spec.k, elementTypeName(spec.xType), elementTypeName(spec.wType),
-      elementTypeName(spec.outType), spec.xScales.granuleText(), spec.wScales.granuleText());
+  std::string x = elementTypeName(spec.xType);
+  if (spec.quantizeFrom)
+    x = fmt::format("{} as {}", elementTypeName(*spec.quantizeFrom), x);
+  return fmt::format("{}, {}, N {}, K {}, {} x {} -> {}, scales {} x {}",
+                     dispatchName(spec.dispatch), experts, spec.n, spec.k, x,
+                     elementTypeName(spec.wType), elementTypeName(spec.outType),
+                     spec.xScales.granuleText(), spec.wScales.granuleText());
 }
 
 } // namespace moejit::tool
