@@ -99,18 +99,19 @@ typedef struct moejit_tensor {
 /* What one launch works on. Fill it with zeros, then set `struct_bytes` and what the spec has. */
 typedef struct moejit_gemm_arguments {
   size_t struct_bytes; /* sizeof(moejit_gemm_arguments) */
-  moejit_tensor x;     /* [rows, K], of the type the spec quantizes from, if it does; any stride that
-                          is a multiple of 16 bytes */
-  moejit_tensor
-      x_scales; /* as the spec lays them out; mn_major: the stride from one K group to the next;
-                   none where the launch quantizes x */
-  moejit_tensor w;          /* [E, N, K], contiguous */
-  moejit_tensor w_scales;   /* as the spec lays them out */
-  moejit_tensor offsets;    /* grouped: i32 [E + 1] */
+  moejit_tensor x; /* [rows, K], of the type the spec quantizes from, if it does; any stride that
+                      is a multiple of 16 bytes */
+  moejit_tensor x_scales; /* as the spec lays them out; mn_major: the stride from one K group to the
+                             next; none where a GEMM quantizes x; a quantization of its own writes
+                             computed ones and reads a given one */
+  moejit_tensor w;        /* [E, N, K], contiguous */
+  moejit_tensor w_scales; /* as the spec lays them out */
+  moejit_tensor offsets;  /* grouped: i32 [E + 1] */
   moejit_tensor expert_ids; /* batched: i32 [rows] */
   moejit_tensor counts;     /* masked: i32 [E] */
   moejit_tensor expert_map; /* batched with a map: i32, as many as the spec says */
-  moejit_tensor y;          /* [rows, N]; any stride that is a multiple of 16 bytes */
+  moejit_tensor y;          /* [rows, N]; the codes [rows, K] of a quantization of its own; any
+                               stride that is a multiple of 16 bytes */
   moejit_tensor errors;     /* checked kernels: i64 [MOEJIT_ERROR_WORDS], zeroed by the caller */
   int64_t rows;             /* 0 launches nothing, and needs no pointers and no driver */
   int64_t expected_rows;    /* chooses the kernel, changes speed only; 0: the same as rows */

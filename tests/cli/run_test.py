@@ -142,6 +142,24 @@ class Run(CliTest):
         self.assertIn("of memory", done.err)
         self.assertIn("--experts", done.err)
 
+    def test_quantizations_are_right_to_the_bit(self):
+        for name, k in (("1x128", 1040), ("per-token", 528), ("mx", 272)):
+            file = KERNELS / f"quantize.bf16.{name}.mlir"
+            found = self.run_json(file, "--tokens", 21, "--k", k, "--check", "--rows-padding")
+            self.assertTrue(found["check"]["ok"], found["check"]["text"])
+            self.assertEqual(found["check"]["compared"], 21 * k)
+        done = self.moejit("run", file, "--tokens", 3, "--k", 64, "--device", "emulator", "--check")
+        self.assertIn("quantize, K 64, bf16 -> f8E4M3FN, dynamic scales [1, 32] of f8E8M0FNU", done.out)
+        self.assertIn("check     equal to the oracle, 192 codes and", done.out)
+        done = self.moejit("run", file, "--n", 64, expect=2)
+        self.assertIn("--n: a quantization has rows and K", done.err)
+
+    def test_a_wrong_quantization_is_seen(self):
+        file = KERNELS / "quantize.bf16.per-token.mlir"
+        self.break_kernel(file, "448.0f", "447.0f")
+        found = self.run_json(file, "--tokens", 9, "--check", expect=1)
+        self.assertGreater(found["check"]["wrongScaleBytes"], 0)
+
     def test_gpu_is_asked_for(self):
         file = self.write("a.mlir", grouped())
         auto = self.moejit("run", file, "--tokens", 8, "--json").json()

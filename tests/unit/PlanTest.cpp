@@ -134,6 +134,52 @@ TEST_CASE("plans that cannot work are refused with what would") {
   CHECK(refusal([](KernelPlan &) {}).find("y is f32") != std::string::npos);
 }
 
+TEST_CASE("quantizations have plans of their own, which work") {
+  const Granule one = Granule::of(1), whole = Granule::whole();
+  for (int64_t k : {16, 272, 7168, 33040, 1 << 20})
+    for (const std::vector<Granule> &granule :
+         {std::vector{one, Granule::of(32)}, std::vector{one, Granule::of(96)},
+          std::vector{one, Granule::of(512)}, std::vector{one, whole}, std::vector{whole, whole}}) {
+      ScaleLayout layout{granule, ElementType::F32, ScaleSource::Dynamic};
+      Spec spec = quantizeSpec(k, ElementType::BF16, ElementType::F8E4M3FN, layout);
+      CAPTURE(canonicalText(spec));
+      std::vector<PlannedRange> ranges = planRanges(spec, Target());
+      REQUIRE(ranges.size() == 2);
+      CHECK(ranges[0].minRows == 0);
+      CHECK(ranges[1].minRows == ranges[0].maxRows + 1);
+      CHECK(ranges[1].maxRows == INT64_MAX);
+      // Few rows are spread over more blocks.
+      CHECK(ranges[0].plan.tileM < ranges[1].plan.tileM);
+      for (const PlannedRange &range : ranges) {
+        Result<void> verified = verifyPlan(range.plan, spec, Target());
+        CHECK_MESSAGE(bool(verified), (verified ? "" : verified.error().text()));
+      }
+    }
+}
+
+TEST_CASE("plans that a quantization cannot have are refused") {
+  Spec spec =
+      quantizeSpec(7168, ElementType::BF16, ElementType::F8E4M3FN,
+                   {{Granule::of(1), Granule::whole()}, ElementType::F32, ScaleSource::Dynamic});
+  auto refusal = [&](auto change) {
+    KernelPlan plan = choosePlan(spec, Target(), 64);
+    change(plan);
+    Result<void> verified = verifyPlan(plan, spec, Target());
+    return verified ? std::string() : verified.error().message;
+  };
+  CHECK(refusal([](KernelPlan &) {}) == "");
+  CHECK(refusal([](KernelPlan &p) { p.tileM = 257; }).starts_with("plan: tileM is 257"));
+  CHECK(refusal([](KernelPlan &p) { p.warpgroups = 9; }).starts_with("plan: 9 warpgroups"));
+  CHECK(refusal([](KernelPlan &p) { p.vectors = 9; }).starts_with("plan: vectors is 9"));
+  CHECK(refusal([](KernelPlan &p) { p.granuleWarps = 3; }).starts_with("plan: 3 warps share"));
+  CHECK(refusal([](KernelPlan &p) {
+          p.granuleWarps = 8;
+          p.warpgroups = 1;
+        }).starts_with("plan: 8 warps share"));
+  CHECK(refusal([](KernelPlan &p) { p.specializeWarps = true; }).find("no producer warp") !=
+        std::string::npos);
+}
+
 TEST_CASE("steps along K start where granules do") {
   Spec spec = blockScaled(8, 4096, 400);
   StepsAlongK steps = stepsAlongK(spec, 128);

@@ -137,3 +137,25 @@ moe.kernel @trips(%x: tensor<?x512xbf16>, %ids: tensor<?xi32>, %w: tensor<32x256
      : tensor<?x512xf8E4M3FN, #x>, tensor<?xi32>, tensor<32x256x512xf8E4M3FN, #w> -> tensor<?x256xbf16>
   moe.return %y : tensor<?x256xbf16>
 }
+
+// -----
+
+// A quantization of its own: blocks of several rows are not lowered, groups of one row are.
+#x = #moe.scales<granule = [128, 128], source = dynamic>
+// expected-note@+1 {{x is declared here}}
+moe.kernel @blocks(%x: tensor<?x512xbf16>) -> tensor<?x512xf8E4M3FN, #x> {
+  // expected-error@+4 {{'moe.quantize' op quantizing by granule = [128, 128], source = dynamic is not supported by this version [MJ113]}}
+  // expected-note@+3 {{supported: one scale per tensor, granule = [*, *]}}
+  // expected-note@+2 {{supported: one scale per token, granule = [1, *], source = dynamic}}
+  // expected-note@+1 {{supported: one scale for a multiple of 32 of K, such as granule = [1, 128], source = dynamic}}
+  %q = moe.quantize(%x) : tensor<?x512xbf16> -> tensor<?x512xf8E4M3FN, #x>
+  moe.return %q : tensor<?x512xf8E4M3FN, #x>
+}
+
+// -----
+
+#x = #moe.scales<granule = [1, 96], source = dynamic, type = f8E8M0FNU, order = mn_major>
+moe.kernel @groups(%x: tensor<?x512xbf16>) -> tensor<?x512xf8E5M2, #x> {
+  %q = moe.quantize(%x) : tensor<?x512xbf16> -> tensor<?x512xf8E5M2, #x>
+  moe.return %q : tensor<?x512xf8E5M2, #x>
+}
