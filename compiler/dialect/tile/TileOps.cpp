@@ -312,15 +312,15 @@ LogicalResult DotOp::verify() {
 }
 
 LogicalResult ReadOp::verify() {
-  size_t expected = getSide() == Side::Rows ? 2 : 1;
-  if (getValues().size() != expected)
-    return emitOpError("gives ") << expected << " values a thread, got " << getValues().size();
   auto kernel = (*this)->getParentOfType<KernelOp>();
   std::optional<Distribution> distribution =
       distribute(getOf(), kernel ? kernel.getWarpgroups() : 1);
   if (!distribution || static_cast<int64_t>(getBatch()) >= distribution->fragments())
     return emitOpError("reads for batch ")
            << getBatch() << " of " << getOf() << ", which has no such fragment";
+  int64_t count = getValues().size(), expected = getSide() == Side::Rows ? 2 : 1;
+  if (count != expected && (getSide() == Side::Rows || count != distribution->n / 4))
+    return emitOpError("gives ") << expected << " values a thread, got " << count;
   if (getGranule() < 1)
     return emitOpError("has one scale for ") << getGranule() << " elements, expected 1 or more";
   return success();
@@ -332,8 +332,11 @@ LogicalResult PromoteOp::verify() {
     return emitOpError("takes the scales of one side as a block or as values, not both");
   if (!getRowValues().empty() && getRowValues().size() != 2)
     return emitOpError("takes two row values, got ") << getRowValues().size();
-  if (getColumnValues().size() > 1)
-    return emitOpError("takes one column value, got ") << getColumnValues().size();
+  auto fragment = dyn_cast<FragmentType>(getFrom().getType());
+  int64_t columnValues = getColumnValues().size();
+  if (columnValues > 1 && (!fragment || columnValues != fragment.getN() / 4))
+    return emitOpError("takes one column value, or one for each of a thread's columns, got ")
+           << columnValues;
   if ((!getRowValues().empty() || !getColumnValues().empty()) && !getBatch())
     return emitOpError("takes scale values for one batch only");
   return verifyBatch(*this, getFrom(), getBatch(), getInto().getType());

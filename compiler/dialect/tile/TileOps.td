@@ -323,7 +323,7 @@ def Tile_ReadOp : Tile_Op<"read", [MemoryEffects<[MemRead]>]> {
   let summary = "Bring the scales a thread needs for one fragment to registers";
   let description = [{
     `rows`: two values, for the thread's two rows of the fragment. `columns`: one value, where one scale covers all
-    columns of the fragment.
+    columns of the fragment, or one for each of the thread's n / 4 columns.
   }];
   let arguments = (ins Tile_Block:$block, Tile_SideAttr:$side, I64Attr:$granule, I64Attr:$batch, TypeAttrOf<Tile_Acc>:$of);
   let results = (outs Variadic<F32>:$values);

@@ -203,7 +203,12 @@ Value ScaleLoader::at(Code &code, const StepsAlongK &steps, int64_t begin, Value
     return current = load(code, index);
   if (steps.canStartAt(begin, scales.kGranule * scales.packing, scales.kPhase))
     words = load(code, code.div(index, scales.packing));
-  return current = unpack(code, words, code.rem(index, scales.packing));
+  // Where a step holds whole words, the byte does not depend on the step.
+  Value byte = code.rem(index, scales.packing);
+  int64_t word = scales.kGranule * scales.packing, inside = begin - steps.shift + scales.kPhase;
+  if (steps.tileK % word == 0 && scales.kPhase >= steps.shift)
+    byte = code.i32(inside / scales.kGranule % scales.packing);
+  return current = unpack(code, words, byte);
 }
 
 Value ScaleLoader::ofAllK(Code &code) {

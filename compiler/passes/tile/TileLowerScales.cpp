@@ -1,5 +1,5 @@
 // Owns how scales reach registers and how products are promoted with them.
-#include "compiler/passes/tile/Lowering.h"
+#include "compiler/passes/tile/ScaleReader.h"
 
 namespace moejit::tile {
 #define GEN_PASS_DEF_TILELOWERSCALES
@@ -18,154 +18,6 @@ int64_t elementsOf(BlockType block) {
     elements *= extent;
   return elements;
 }
-
-/// The fp32 scale of an ue8m0 byte b: 2^(b - 127). Byte 0 is the subnormal 2^-127, 255 is NaN (OCP
-/// Microscaling Formats).
-Value decodeE8M0(Code &code, Value byte) {
-  constexpr int64_t mantissaTop = 0x00400000;
-  Value exponent = code.shl(byte, 23);
-  Value nan = code.select(code.equal(byte, code.i32(255)), code.i32(mantissaTop), code.i32(0));
-  Value bits = code.add(code.max(exponent, code.i32(mantissaTop)), nan);
-  return ptx::FloatBitsOp::create(code.builder, code.loc, bits);
-}
-
-/// Reads single scales of a block, from a field of a slot or from global memory.
-struct ScaleReader {
-  KernelOp kernel;
-  Value block;
-  Value byte = {}; ///< of packed scales: which of a word's
-
-  static ScaleReader of(KernelOp kernel, Value block) {
-    if (auto unpack = block ? block.getDefiningOp<UnpackOp>() : UnpackOp())
-      return {kernel, unpack.getWords(), unpack.getIndex()};
-    return {kernel, block};
-  }
-
-  /// True where two neighbouring columns, the first of them even, have one scale.
-  bool hasPairs(int64_t granule) const {
-    auto load = block.getDefiningOp<LoadOp>();
-    if (load && load.getItems())
-      return load.getItems()->hasPairs();
-    return granule % 2 == 0;
-  }
-
-  /// The scale at `index` along the block's one long dimension. Null after an error at `op`.
-  Value read(Code &code, Operation *op, Value index) {
-    Type element = cast<BlockType>(block.getType()).getElementType();
-    if (element.isInteger(32) && !byte) {
-      op->emitOpError("takes packed scales; unpack them first");
-      return {};
-    }
-    Value raw;
-    if (auto field = block.getDefiningOp<FieldOp>())
-      raw = readShared(code, op, field, index);
-    else if (auto load = block.getDefiningOp<LoadOp>())
-      raw = readGlobal(code, load, index);
-    else
-      op->emitOpError("takes scales from a field or a load");
-    if (!raw || element.isF32())
-      return raw;
-    if (byte)
-      raw = code.bitAnd(code.shr(raw, code.mul(byte, 8)), 255);
-    return decodeE8M0(code, raw);
-  }
-
-  Value readShared(Code &code, Operation *op, FieldOp field, Value index) {
-    ViewType view = field.getView().getType();
-    FieldLayout layout = *fieldLayout(field.getResult().getType());
-    int64_t elementBytes = view.getElementBytes(), unit = copiedBytes / elementBytes;
-    Value base = fieldAddress(code, op, field.getSlot(), field.getField());
-    if (!base)
-      return {};
-    // Copies start on 16 bytes: the scale asked for lies somewhere further on.
-    if (layout.kind == FieldLayout::Kind::Vector) {
-      Value slack = code.bitAnd(field.getCoordinates().back(), unit - 1);
-      base = code.add(base, code.mul(code.add(index, slack), elementBytes));
-    } else {
-      Value linear = linearIndex(code, view, field.getCoordinates());
-      Value entry = code.mul(index, stepOf(view, field.getResult().getType()));
-      Value slack = code.bitAnd(code.add(linear, entry), unit - 1);
-      base = code.add(code.add(base, code.mul(index, 128)), code.mul(slack, elementBytes));
-    }
-    Type element = view.getElementType();
-    if (element.isF32())
-      return ptx::LdSharedF32Op::create(code.builder, code.loc, base);
-    if (element.isInteger(32))
-      return ptx::LdSharedI32Op::create(code.builder, code.loc, base);
-    return ptx::LdSharedU8Op::create(code.builder, code.loc, base);
-  }
-
-  /// Elements of a packed view between two neighbours along the block's long dimension.
-  static int64_t stepOf(ViewType view, BlockType block) {
-    int64_t step = 1;
-    for (int64_t d = view.getRank() - 1; d >= 0; --d) {
-      if (block.getShape()[d] > 1)
-        return step;
-      step *= view.getShape()[d];
-    }
-    return 1;
-  }
-
-  /// How many items or entries there are along dimension `along` of what `load` reads.
-  static Value limitOf(Code &code, LoadOp load, int64_t along) {
-    int64_t extent = load.getView().getType().getShape()[along];
-    if (std::optional<ItemsAttr> items = load.getItems())
-      extent =
-          items->getExtent() == 0 ? ShapedType::kDynamic : items->getExtent() * items->getParts();
-    if (ShapedType::isDynamic(extent))
-      return RowsOp::create(code.builder, code.loc, code.builder.getI32Type());
-    return code.i32(extent);
-  }
-
-  Value readGlobal(Code &code, LoadOp load, Value index) {
-    ViewType view = load.getView().getType();
-    BlockType block = load.getResult().getType();
-    SmallVector<Value> coordinates(load.getCoordinates());
-    std::optional<int64_t> along;
-    for (int64_t d = 0; d < view.getRank(); ++d)
-      if (block.getShape()[d] > 1)
-        along = d;
-    if (!along)
-      return loadGlobal(code, load, coordinates);
-
-    coordinates[*along] = code.add(coordinates[*along], index);
-    Value isInside = code.less(coordinates[*along], limitOf(code, load, *along));
-    if (load.getRowsBy()) {
-      coordinates[*along] = rowBy(code, load, load.getRowsBy(), coordinates[*along]);
-      if (!coordinates[*along])
-        return {};
-    }
-    bool isFloat = view.getElementType().isF32();
-    Type type = isFloat ? Type(code.builder.getF32Type()) : Type(code.builder.getI32Type());
-    auto branch =
-        scf::IfOp::create(code.builder, code.loc, type, isInside, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(code.builder);
-    code.builder.setInsertionPointToEnd(branch.thenBlock());
-    if (std::optional<ItemsAttr> items = load.getItems())
-      coordinates[*along] = scaleOfItem(code, *items, coordinates[*along]);
-    scf::YieldOp::create(code.builder, code.loc, loadGlobal(code, load, coordinates));
-    code.builder.setInsertionPointToEnd(branch.elseBlock());
-    scf::YieldOp::create(code.builder, code.loc, isFloat ? code.f32(0) : code.i32(0));
-    return branch.getResult(0);
-  }
-
-  Value loadGlobal(Code &code, LoadOp load, ArrayRef<Value> coordinates) {
-    ViewType view = load.getView().getType();
-    Value offset = elementOffset(code, load.getView(), coordinates);
-    Value pointer = pointerTo(code, load.getView());
-    Value bytes = code.mul(offset, view.getElementBytes());
-    Type element = view.getElementType();
-    if (element.isInteger(32))
-      return ptx::LdGlobalI32Op::create(code.builder, code.loc, pointer, bytes);
-    if (isScratch(load.getView()))
-      return element.isF32()
-                 ? Value(ptx::LdGlobalFreshF32Op::create(code.builder, code.loc, pointer, bytes))
-                 : Value(ptx::LdGlobalFreshU8Op::create(code.builder, code.loc, pointer, bytes));
-    if (element.isF32())
-      return ptx::LdGlobalF32Op::create(code.builder, code.loc, pointer, bytes);
-    return ptx::LdGlobalU8Op::create(code.builder, code.loc, pointer, bytes);
-  }
-};
 
 /// The scales of one side of a fragment.
 struct SideScales {
@@ -225,9 +77,11 @@ int64_t runsIn(ItemsAttr items, int64_t columns, int64_t align) {
 
 struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
   KernelOp kernel;
+  DenseSet<Value> readColumns; ///< registers that reads of columns fill, and nothing else writes
 
   void runOnOperation() override {
     kernel = getOperation();
+    readColumns.clear();
     SmallVector<Operation *> ops;
     kernel.walk([&](Operation *op) {
       if (isa<ReadOp, PromoteOp, ScaleOp>(op))
@@ -255,6 +109,35 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
         load->erase();
   }
 
+  /// This thread's first column of every eight; the other is its neighbour.
+  Value pairOf(Code &code) {
+    return code.mul(code.bitAnd(threadValue(kernel, ThreadValue::Lane), 3), 2);
+  }
+
+  /// Registers for the scales of so many columns of a thread.
+  Value columnRegisters(Code &code, int64_t count) {
+    auto type = ptx::RegsType::get({count}, code.builder.getF32Type());
+    Value registers = ptx::RegsOp::create(code.builder, code.loc, type);
+    return code.name(registers, "columnScales");
+  }
+
+  /// The registers that a read left exactly `values` in, in their order; null: there are none.
+  Value readRegisters(ArrayRef<Value> values) const {
+    Value registers;
+    for (auto [i, value] : llvm::enumerate(values)) {
+      auto get = value.getDefiningOp<ptx::RegsGetOp>();
+      if (!get || !readColumns.contains(get.getRegs()) ||
+          (registers && registers != get.getRegs()) ||
+          get.getStaticIndices() != ArrayRef<int64_t>{static_cast<int64_t>(i)})
+        return {};
+      registers = get.getRegs();
+    }
+    return cast<ptx::RegsType>(registers.getType()).getShape().back() ==
+                   static_cast<int64_t>(values.size())
+               ? registers
+               : Value();
+  }
+
   /// This thread's first row of the fragment; the other is 8 further down.
   Value threadRow(Code &code, const Distribution &distribution, int64_t batch) {
     Value row = fragmentRow(code, kernel, distribution, batch);
@@ -266,7 +149,7 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
   /// The scales of this thread's two rows; the same value twice where one covers the tile.
   FailureOr<SmallVector<Value>> rowScales(Code &code, Operation *op, Value block, int64_t granule,
                                           const Distribution &distribution, int64_t batch) {
-    ScaleReader reader = ScaleReader::of(kernel, block);
+    ScaleReader reader(kernel, block);
     SmallVector<Value> values;
     if (elementsOf(cast<BlockType>(block.getType())) == 1) {
       Value value = reader.read(code, op, code.i32(0));
@@ -296,13 +179,34 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
         return failure();
       values = *rows;
     } else {
-      Value index = code.i32(0);
-      if (elementsOf(read.getBlock().getType()) > 1)
-        index = code.div(fragmentColumn(code, kernel, *distribution, batch), granule);
-      Value value = ScaleReader::of(kernel, read.getBlock()).read(code, read, index);
-      if (!value)
-        return failure();
-      values = {code.name(value, "columnScale")};
+      ScaleReader reader(kernel, read.getBlock());
+      Value column = fragmentColumn(code, kernel, *distribution, batch);
+      int64_t count = read.getValues().size();
+      if (count > 1) {
+        Value registers = columnRegisters(code, count);
+        readColumns.insert(registers);
+        Value pair = code.add(column, pairOf(code));
+        bool failedToRead = false;
+        code.unroll(0, count, 2, [&](Value i) {
+          for (int64_t side : {0, 1}) {
+            Value at = code.add(code.add(pair, code.mul(i, 4)), side);
+            Value scale = reader.read(code, read, code.div(at, granule));
+            failedToRead |= !scale;
+            if (scale)
+              code.set(registers, {code.add(i, side)}, scale);
+          }
+        });
+        if (failedToRead)
+          return failure();
+        for (int64_t i = 0; i < count; ++i)
+          values.push_back(code.get(registers, {code.index(i)}));
+      } else {
+        bool isOne = elementsOf(read.getBlock().getType()) == 1;
+        Value value = reader.read(code, read, isOne ? code.i32(0) : code.div(column, granule));
+        if (!value)
+          return failure();
+        values = {code.name(value, "columnScale")};
+      }
     }
     read.getValues().replaceAllUsesWith(values);
     read.erase();
@@ -313,8 +217,8 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
   FailureOr<ColumnRuns> columnRuns(Code &code, Operation *op, const SideScales &columns,
                                    const Distribution &distribution, Value column) {
     ColumnRuns runs;
-    ScaleReader reader = ScaleReader::of(kernel, columns.block);
-    auto load = reader.block.getDefiningOp<LoadOp>();
+    ScaleReader reader(kernel, columns.block);
+    auto load = reader.getBlock().getDefiningOp<LoadOp>();
     ItemsAttr items = load ? load.getItems().value_or(ItemsAttr()) : ItemsAttr();
     SmallVector<Value> starts = {code.i32(0)};
     if (items) {
@@ -371,8 +275,7 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
       });
     };
     SmallVector<Value> upper = times(row0), lower = row1 ? times(row1) : upper;
-    Value lane = threadValue(kernel, ThreadValue::Lane);
-    Value pair = code.mul(code.bitAnd(lane, 3), 2);
+    Value pair = pairOf(code);
     code.unroll(0, distribution.n / 2, 4, [&](Value i) {
       Value scale0, scale1;
       for (int64_t side : {0, 1}) {
@@ -409,7 +312,7 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
     Value column;
     if (columns.block)
       column = fragmentColumn(code, kernel, distribution, batch);
-    ScaleReader reader = ScaleReader::of(kernel, columns.block);
+    ScaleReader reader(kernel, columns.block);
     if (isOneColumnScale) {
       Value index = elementsOf(columns.type) == 1 ? code.i32(0) : code.div(column, columns.granule);
       columns.values = {code.name(reader.read(code, op, index), "columnScale")};
@@ -421,6 +324,22 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
     };
     Value row0 = rows.values.empty() ? Value() : rows.values[0];
     Value row1 = rows.values.empty() ? Value() : rows.values[1];
+    if (columns.values.size() > 1) {
+      Value registers = readRegisters(columns.values);
+      if (!registers) {
+        registers = columnRegisters(code, columns.values.size());
+        for (auto [i, value] : llvm::enumerate(columns.values))
+          code.set(registers, {code.index(i)}, value);
+      }
+      code.unroll(0, distribution.n / 2, 4, [&](Value i) {
+        for (int64_t side : {0, 1}) {
+          Value scale = code.get(registers, {code.add(code.div(i, 2), side)});
+          combine(code.add(i, side), product(row0, scale));
+          combine(code.add(i, side + 2), product(row1, scale));
+        }
+      });
+      return success();
+    }
     if (columns.values.empty() && columns.block) {
       FailureOr<ColumnRuns> runs = columnRuns(code, op, columns, distribution, column);
       if (failed(runs))
@@ -430,8 +349,7 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
         return success();
       }
       // Each thread holds two neighbouring columns of every eight.
-      Value lane = threadValue(kernel, ThreadValue::Lane);
-      Value pair = code.add(column, code.mul(code.bitAnd(lane, 3), 2));
+      Value pair = code.add(column, pairOf(code));
       bool failedToRead = false;
       code.unroll(0, distribution.n / 2, 4, [&](Value i) {
         Value scale;

@@ -12,6 +12,22 @@ using namespace moejit::tile;
 
 namespace {
 
+/// Values a thread needs for the columns of a fragment; 0: they stay where they are. One stands for
+/// all columns where one scale covers the fragment. Where every column has its own, a thread takes
+/// those of its columns, as long as registers are left beside two sums of the fragment.
+int64_t columnValues(Value scales, int64_t granule, int64_t n) {
+  constexpr int64_t mostColumns = 64;
+  if (granule % n == 0)
+    return 1;
+  if (auto unpack = scales.getDefiningOp<UnpackOp>())
+    scales = unpack.getWords();
+  // Few runs of columns are read with the promotion: global memory is not ordered by its wait.
+  auto load = scales.getDefiningOp<LoadOp>();
+  bool hasRuns = load && load.getItems() && !load.getItems()->getInterleaved() &&
+                 load.getItems()->getGranule() * 2 >= n;
+  return granule == 1 && n <= mostColumns && !hasRuns ? n / 4 : 0;
+}
+
 struct ReadScales : tile::impl::TileReadScalesBase<ReadScales> {
   void runOnOperation() override {
     SmallVector<PromoteOp> promotions;
@@ -33,35 +49,30 @@ struct ReadScales : tile::impl::TileReadScalesBase<ReadScales> {
     std::optional<Distribution> distribution = distribute(of, getOperation().getWarpgroups());
     if (!wait || !distribution)
       return;
-    // One value a thread stands for all columns only where one scale covers the fragment.
-    if (promote.getColumnScales() &&
-        static_cast<int64_t>(*promote.getColumnGranule()) % distribution->n != 0)
-      return;
     auto precedesWait = [&](Value scales) {
       Operation *definition = scales ? scales.getDefiningOp() : nullptr;
       return !definition || definition->getBlock() != wait->getBlock() ||
              definition->isBeforeInBlock(wait);
     };
-    if (!precedesWait(promote.getRowScales()) || !precedesWait(promote.getColumnScales()))
-      return;
-
     OpBuilder builder(wait);
     Type f32 = builder.getF32Type();
-    auto read = [&](Value block, Side side, IntegerAttr granule) {
-      SmallVector<Type> types(side == Side::Rows ? 2 : 1, f32);
-      return ReadOp::create(builder, promote.getLoc(), types, block,
+    auto read = [&](Value block, Side side, IntegerAttr granule, int64_t values) {
+      return ReadOp::create(builder, promote.getLoc(), SmallVector<Type>(values, f32), block,
                             SideAttr::get(&getContext(), side), granule, promote.getBatchAttr(),
                             TypeAttr::get(of));
     };
-    if (Value rows = promote.getRowScales()) {
+    if (Value rows = promote.getRowScales(); rows && precedesWait(rows)) {
       promote.getRowValuesMutable().assign(
-          read(rows, Side::Rows, promote.getRowGranuleAttr()).getValues());
+          read(rows, Side::Rows, promote.getRowGranuleAttr(), 2).getValues());
       promote.getRowScalesMutable().clear();
       promote.removeRowGranuleAttr();
     }
-    if (Value columns = promote.getColumnScales()) {
+    if (Value columns = promote.getColumnScales(); columns && precedesWait(columns)) {
+      int64_t values = columnValues(columns, *promote.getColumnGranule(), distribution->n);
+      if (values == 0)
+        return;
       promote.getColumnValuesMutable().assign(
-          read(columns, Side::Columns, promote.getColumnGranuleAttr()).getValues());
+          read(columns, Side::Columns, promote.getColumnGranuleAttr(), values).getValues());
       promote.getColumnScalesMutable().clear();
       promote.removeColumnGranuleAttr();
     }

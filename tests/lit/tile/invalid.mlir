@@ -237,7 +237,7 @@ tile.kernel @twoColumnValues() warpgroups 1 {
   %f = ptx.constant_f32 1.0
   %acc = tile.acc : !tile.acc<64x128>
   %t = tile.acc : !tile.fragment<n = 128>
-  // expected-error@+1 {{'tile.promote' op takes one column value, got 2}}
+  // expected-error@+1 {{'tile.promote' op takes one column value, or one for each of a thread's columns, got 2}}
   tile.promote %acc, %t column_values(%f, %f : f32, f32) batch 0 : !tile.acc<64x128>, !tile.fragment<n = 128>
 }
 

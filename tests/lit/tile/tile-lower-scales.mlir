@@ -137,6 +137,30 @@ tile.kernel @halves("w_scales" %ws: !tile.view<2x4xf32>) warpgroups 1 {
 
 // -----
 
+// What a thread read for its columns stays in one array of registers, which the promotion takes from.
+// CHECK-LABEL: tile.kernel @columns
+tile.kernel @columns("w_scales" %ws: !tile.view<32xf32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %acc = tile.acc : !tile.acc<64x32>
+  %t = tile.acc : !tile.fragment<n = 32>
+  %s = tile.load %ws[%c0] : !tile.view<32xf32> -> !tile.block<32xf32>
+  // CHECK: %[[C:.*]] = ptx.regs {ptx.name = "columnScales"} : !ptx.regs<8xf32>
+  // CHECK: ptx.unroll %{{.*}} = 0 to 8 step 2
+  // CHECK-COUNT-2: ptx.regs_set %{{.*}}, %[[C]]
+  %v:8 = tile.read %s columns per 1 batch 0 of !tile.acc<64x32> : !tile.block<32xf32> -> f32, f32, f32, f32, f32, f32, f32, f32
+  // CHECK-NOT: ptx.regs {{.*}} : !ptx.regs<8xf32>
+  // CHECK: ptx.unroll %{{.*}} = 0 to 16 step 4
+  // CHECK: ptx.regs_get %[[C]]
+  // CHECK: ptx.fma_f32
+  tile.promote %acc, %t column_values(%v#0, %v#1, %v#2, %v#3, %v#4, %v#5, %v#6, %v#7 : f32, f32, f32, f32, f32, f32, f32, f32) batch 0 : !tile.acc<64x32>, !tile.fragment<n = 32>
+  // Values from elsewhere, or in another order, are put into an array of their own.
+  // CHECK: ptx.regs {{.*}} : !ptx.regs<8xf32>
+  // CHECK-COUNT-8: ptx.regs_set
+  tile.promote %acc, %t column_values(%v#1, %v#0, %v#2, %v#3, %v#4, %v#5, %v#6, %v#7 : f32, f32, f32, f32, f32, f32, f32, f32) batch 0 : !tile.acc<64x32>, !tile.fragment<n = 32>
+}
+
+// -----
+
 // Parts that alternate are told apart by remainders, and so are their scales. Neighbours differ.
 // CHECK-LABEL: tile.kernel @alternating
 tile.kernel @alternating("w_scales" %ws: !tile.view<6xf32>) warpgroups 1 {
