@@ -78,6 +78,7 @@ bool Cluster::reset(uint32_t index) {
       barrier.waiters.clear();
     }
     block.registerWaiters.clear();
+    block.acquired.clear();
     for (int thread = 0; thread < threads; ++thread) {
       const size_t number = static_cast<size_t>(rank) * threads + thread;
       Fiber &f = fibers[number];
@@ -265,19 +266,14 @@ bool Cluster::deliverLoad(const PendingLoad &load) {
   copyBox(load.map, load.coordinates, block.shared, load.dst);
   barrier->txBytes -= load.map.boxBytes();
   barrier->landed.push_back({load.dst, load.map.boxBytes()});
-  completePhaseIfDone(*barrier);
+  completePhaseIfDone(block.shared, *barrier);
   return true;
 }
 
-void Cluster::completePhaseIfDone(Mbarrier &barrier) {
+void Cluster::completePhaseIfDone(SharedMemory &shared, Mbarrier &barrier) {
   if (barrier.pending != 0 || barrier.txBytes != 0)
     return;
-  ++barrier.phase;
-  RaceDetector::join(barrier.passed, barrier.arrived);
-  barrier.arrived.clear();
-  barrier.complete.insert(barrier.complete.end(), barrier.landed.begin(), barrier.landed.end());
-  barrier.landed.clear();
-  barrier.pending = barrier.count;
+  shared.completePhase(barrier);
   wake(barrier.waiters);
 }
 
@@ -305,6 +301,18 @@ void Cluster::load(Fiber &f, int dst, const TensorMap &packed, const int *coordi
   if (map.address + map.tensorBytes() > end)
     fail(op, Text::format("the tensor of the map ends {} bytes past the end of {}",
                           map.address + map.tensorBytes() - end, range->name));
+  if (range->writable) {
+    const size_t index = static_cast<size_t>(range - launch.launch->ranges.data());
+    const int64_t base = static_cast<int64_t>(map.address) - reinterpret_cast<int64_t>(range->base);
+    const int rows = boxRows(map);
+    for (int row = 0; row < rows; ++row) {
+      const BoxRow bytes = boxRow(map, coordinates, row);
+      if (const Text message = launch.order.copy(actor(f), index, base + bytes.begin,
+                                                 static_cast<int>(bytes.end - bytes.begin));
+          !message.empty())
+        fail(op, message);
+    }
+  }
   const bool isMulticast = ctaMask >= 0;
   if (isMulticast && (ctaMask == 0 || ctaMask >> size()))
     fail(op, Text::format("block mask {:#x} in a cluster of {}", ctaMask, size()));

@@ -5,6 +5,7 @@
 #include "runtime/emulator/DeviceTable.h"
 #include "runtime/emulator/Emulator.h"
 #include "runtime/emulator/Fiber.h"
+#include "runtime/emulator/GlobalOrder.h"
 #include "runtime/emulator/SharedMemory.h"
 #include "runtime/emulator/TensorCopy.h"
 #include "runtime/emulator/Wgmma.h"
@@ -51,6 +52,7 @@ struct Fiber {
   int registers = 0;         ///< as setmaxnreg left it
   uint64_t clusterPhase = 0; ///< of its last cluster_arrive
   bool clusterArrived = false;
+  std::shared_ptr<const Snapshot> vouched; ///< of its last fence_acq_rel_gpu
 };
 
 enum class WarpOp : uint8_t { Sync, Elect, Shuffle, StoreMatrix };
@@ -80,6 +82,7 @@ struct Block {
   int live = 0;
   int freeRegisters = 0; ///< given back by setmaxnreg.dec
   SharedMemory shared;
+  std::vector<Acquisition> acquired; ///< by its threads, of other blocks
   std::vector<Warp> warps;
   std::vector<Warpgroup> warpgroups;
   std::array<NamedBarrier, 16> barriers;
@@ -106,9 +109,7 @@ struct LaunchState {
   std::atomic<int64_t> tmaLoads = 0;
   std::atomic<int64_t> tmaBytes = 0;
   std::atomic<int64_t> wgmmas = 0;
-  /// Of launches that store once: for each byte of each range that may be written, the number of
-  /// the thread that stored it, from 1 on.
-  std::vector<std::vector<uint32_t>> writers;
+  GlobalOrder order;
   std::mutex mutex;
   Error error;                 ///< of the first worker that stopped; guarded by `mutex`
   unsigned workers = 1;        ///< that have not run out of clusters; guarded by `mutex`
@@ -146,10 +147,17 @@ public:
   void wgmmaWait(Fiber &f, int groups);
   /// Waits until the word at p + offset is at least `value`.
   void waitGlobal(Fiber &f, const void *p, long long offset, int value);
-  /// Checks an access of `bytes` bytes at p + offset and returns the host address.
-  void *global(const void *p, long long offset, int bytes, bool write, const char *op);
-  /// Notes an ordinary store of bytes that global() has admitted.
-  void noteStore(const Fiber &f, const void *p, long long offset, int bytes, const char *op);
+  /// Where an access of global memory lands.
+  struct Place {
+    char *address; ///< on the host
+    size_t range;  ///< index into the launch's ranges
+    int64_t at;    ///< offset in it
+  };
+  /// Checks the bounds and the alignment of an access of `bytes` bytes at p + offset.
+  Place global(const void *p, long long offset, int bytes, bool write, const char *op);
+  Actor actor(Fiber &f) {
+    return {f.block->index, f.thread, f.block->shared.races, f.block->acquired};
+  }
   /// The range that holds `p`, or that `p` ends; null when there is none.
   const MemoryRange *rangeOf(const void *p) const;
   Block &peer(int rank) { return *blocks[rank]; }
@@ -189,7 +197,7 @@ private:
   void suspend(Fiber &f, WaitList &list, Wait wait);
   void wake(WaitList &list);
   void finish(Fiber &f);
-  void completePhaseIfDone(Mbarrier &barrier);
+  void completePhaseIfDone(SharedMemory &shared, Mbarrier &barrier);
   void releaseClusterBarrierIfDone();
   void schedule(Event::Kind kind, uint32_t item, int latency);
   bool deliver(const Event &event);

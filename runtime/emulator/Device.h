@@ -34,6 +34,7 @@ struct alignas(64) TensorMap {
   X(void, mbarrierWait, (int barrier, int parity))                                                 \
   X(void, fenceMbarrierInit, ())                                                                   \
   X(void, fenceProxyAsync, ())                                                                     \
+  X(void, fenceProxyGlobal, ())                                                                    \
   X(void, fenceDevice, ())                                                                         \
   X(void, prefetchTensorMap, (const TensorMap *map))                                               \
   X(void, tmaLoad,                                                                                 \
@@ -160,7 +161,7 @@ MOEJIT_WRAPPER void mbarrier_wait(int barrier, int parity) {
 }
 MOEJIT_WRAPPER void fence_mbarrier_init() { MOEJIT_DEVICE->fenceMbarrierInit(); }
 MOEJIT_WRAPPER void fence_proxy_async() { MOEJIT_DEVICE->fenceProxyAsync(); }
-MOEJIT_WRAPPER void fence_proxy_async_global() { MOEJIT_DEVICE->fenceDevice(); }
+MOEJIT_WRAPPER void fence_proxy_async_global() { MOEJIT_DEVICE->fenceProxyGlobal(); }
 MOEJIT_WRAPPER void fence_acq_rel_gpu() { MOEJIT_DEVICE->fenceDevice(); }
 
 // TMA. A multicast mask of -1 means the executing block alone.

@@ -3,8 +3,10 @@
 #include "runtime/emulator/Cluster.h"
 #include "runtime/emulator/Numerics.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <string_view>
 
 namespace moejit::emulated {
 namespace {
@@ -98,7 +100,11 @@ void mbarrierWait(int address, int parity) { self().cluster->waitBarrier(self(),
 void fenceMbarrierInit() { self().block->shared.fenceInit(self().thread); }
 void fenceProxyAsync() { self().block->shared.fenceProxy(self().thread); }
 
-void fenceDevice() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+void fenceProxyGlobal() { self().block->shared.races.fence(self().thread); }
+void fenceDevice() {
+  Fiber &f = self();
+  f.vouched = f.cluster->launch.order.fence(f.cluster->actor(f));
+}
 
 void prefetchTensorMap(const TensorMap *map) {
   if (unpackTensorMap(*map).magic != PackedMap::expectedMagic)
@@ -165,15 +171,31 @@ void storeMatrix(int address, const int *registers) {
 
 void loadGlobal(const void *p, long long offset, void *to, int bytes, const char *op) {
   Fiber &f = self();
-  std::memcpy(to, f.cluster->global(p, offset, bytes, false, op), bytes);
+  const Cluster::Place place = f.cluster->global(p, offset, bytes, false, op);
+  const GlobalOrder &order = f.cluster->launch.order;
+  const std::string_view name = op;
+  const bool isReadOnly = name == "ld_global_f32" || name == "ld_global_u8";
+  if (const Text message =
+          order.load(f.cluster->actor(f), place.range, place.at, bytes, isReadOnly);
+      !message.empty())
+    f.cluster->fail(op, message);
+  std::memcpy(to, place.address, bytes);
+  if (bytes == 4 && order.isAtomic(place.range, place.at)) {
+    const int value =
+        order.staleValue(f.cluster->actor(f), reinterpret_cast<const int *>(place.address));
+    std::memcpy(to, &value, 4);
+  }
   f.cluster->tick(f);
 }
 
 void storeGlobal(void *p, long long offset, const void *from, int bytes, const char *op) {
   Fiber &f = self();
-  void *to = f.cluster->global(p, offset, bytes, true, op);
-  f.cluster->noteStore(f, p, offset, bytes, op);
-  std::memcpy(to, from, bytes);
+  const Cluster::Place place = f.cluster->global(p, offset, bytes, true, op);
+  if (const Text message =
+          f.cluster->launch.order.store(f.cluster->actor(f), place.range, place.at, bytes);
+      !message.empty())
+    f.cluster->fail(op, message);
+  std::memcpy(place.address, from, bytes);
 }
 
 /// No other thread runs between the load and the store: a fiber gives way only in tick().
@@ -193,18 +215,27 @@ int atomicAddShared(int address, int value) {
   return old;
 }
 
-int atomicAddGlobal(void *p, long long offset, int value) {
+int changeGlobal(void *p, long long offset, int operand, const char *op,
+                 int (*change)(int old, int operand)) {
   Fiber &f = self();
-  int *address = static_cast<int *>(f.cluster->global(p, offset, 4, true, "atom_add_global_i32"));
-  const int old = std::atomic_ref<int>(*address).fetch_add(value, std::memory_order_relaxed);
+  const Cluster::Place place = f.cluster->global(p, offset, 4, true, op);
+  const int old = f.cluster->launch.order.change(f.cluster->actor(f), place.range, place.at,
+                                                 reinterpret_cast<int *>(place.address), f.vouched,
+                                                 change, operand);
   f.cluster->tick(f);
   return old;
 }
 
+int atomicAddGlobal(void *p, long long offset, int value) {
+  return changeGlobal(p, offset, value, "atom_add_global_i32", [](int old, int operand) {
+    return static_cast<int>(static_cast<uint32_t>(old) + static_cast<uint32_t>(operand));
+  });
+}
+
 void reduceMaxGlobal(void *p, long long offset, long long value) {
   Fiber &f = self();
-  auto *address =
-      static_cast<long long *>(f.cluster->global(p, offset, 8, true, "red_max_global_i64"));
+  auto *address = reinterpret_cast<long long *>(
+      f.cluster->global(p, offset, 8, true, "red_max_global_i64").address);
   std::atomic_ref<long long> word(*address);
   long long old = word.load(std::memory_order_relaxed);
   while (old < value && !word.compare_exchange_weak(old, value, std::memory_order_relaxed)) {
@@ -217,13 +248,8 @@ void waitGlobal(const void *p, long long offset, int value) {
 }
 
 void raiseGlobal(void *p, long long offset, int value) {
-  Fiber &f = self();
-  std::atomic_ref<int> word(
-      *static_cast<int *>(f.cluster->global(p, offset, 4, true, "red_max_global_i32")));
-  int known = word.load(std::memory_order_relaxed);
-  while (known < value && !word.compare_exchange_weak(known, value, std::memory_order_relaxed))
-    ;
-  f.cluster->tick(f);
+  changeGlobal(p, offset, value, "red_max_global_i32",
+               [](int old, int operand) { return std::max(old, operand); });
 }
 
 int convertBf16x2(float low, float high) {

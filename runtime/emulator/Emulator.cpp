@@ -84,9 +84,7 @@ Result<EmulatorReport> HostEmulator::run(const EmulatedModule &module,
   state.entry = module.entry;
   state.deadline =
       begin + std::chrono::microseconds(static_cast<int64_t>(settings.maxSeconds * 1e6));
-  if (launch.storesOnce)
-    for (const MemoryRange &range : launch.ranges)
-      state.writers.emplace_back(range.writable ? static_cast<size_t>(range.bytes) : 0);
+  state.order.reset(launch);
   const uint32_t clusters = launch.blocks / launch.cluster;
   const auto work = [&] {
     Cluster cluster(state);
@@ -141,6 +139,10 @@ std::vector<MemoryRange> operandRanges(const Artifact &artifact, const GemmArgum
       const RegionPlace place = regionPlace(artifact.launch, operand, arguments.rows);
       range.base = static_cast<const char *>(tensor.data) + place.offset;
       range.bytes = static_cast<int64_t>(place.bytes);
+      range.isScratch = true;
+      const int64_t zeroed = static_cast<int64_t>(zeroedBytes(artifact.launch));
+      range.zeroedBytes =
+          std::clamp<int64_t>(zeroed - static_cast<int64_t>(place.offset), 0, range.bytes);
     } else if (layout.rows > 0) {
       range.bytes = (layout.rows - 1) * stride + rowBytes;
       if (layout.rows > 1 && stride > rowBytes) {

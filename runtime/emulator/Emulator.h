@@ -51,6 +51,8 @@ struct MemoryRange {
   int64_t rowBytes =
       0; ///< of a matrix with gaps between its rows: bytes of a row that may be touched
   int64_t strideBytes = 0; ///< from row to row; 0: no gaps
+  bool isScratch = false;  ///< it holds nothing at first but zeros in its first `zeroedBytes`
+  int64_t zeroedBytes = 0;
 };
 
 /// A launch below the level of artifacts.

@@ -7,9 +7,10 @@ namespace moejit::emulated {
 
 void RaceDetector::reset(int bytes, int count) {
   threads = count;
-  clocks.assign(static_cast<size_t>(threads) * threads, 0);
+  clocks.assign(threads * width(), 0);
   for (int thread = 0; thread < threads; ++thread)
     clockOf(thread)[thread] = 1;
+  std::fill_n(deliveries, copyLanes, 0);
   words.assign(static_cast<size_t>(bytes) / 4 + 1, {});
   pool.clear();
   freeReaders = -1;
@@ -23,10 +24,10 @@ void RaceDetector::join(VectorClock &into, const VectorClock &from) {
 }
 
 void RaceDetector::release(int thread, VectorClock &into) {
-  if (into.size() < static_cast<size_t>(threads))
-    into.resize(threads);
+  if (into.size() < width())
+    into.resize(width());
   uint32_t *own = clockOf(thread);
-  for (int i = 0; i < threads; ++i)
+  for (size_t i = 0; i < width(); ++i)
     into[i] = std::max(into[i], own[i]);
   ++own[thread];
 }
@@ -39,16 +40,45 @@ void RaceDetector::acquire(int thread, const VectorClock &from) {
 
 void RaceDetector::meet(int first, int count) {
   VectorClock &all = meeting;
-  all.assign(threads, 0);
+  all.assign(width(), 0);
   for (int thread = first; thread < first + count; ++thread)
     release(thread, all);
   for (int thread = first; thread < first + count; ++thread)
     acquire(thread, all);
 }
 
+void RaceDetector::fence(int thread) {
+  uint32_t *own = clockOf(thread);
+  std::copy_n(own, lanes(), own + lanes());
+  ++own[thread];
+}
+
+std::pair<int, uint32_t> RaceDetector::deliver(int barrier, VectorClock &into) {
+  if (into.size() < width())
+    into.resize(width());
+  const int lane = barrier % copyLanes;
+  const uint32_t clock = ++deliveries[lane];
+  into[static_cast<size_t>(threads + lane)] = clock;
+  return {threads + lane, clock};
+}
+
+void RaceDetector::noteDelivery(int offset, int bytes, std::pair<int, uint32_t> delivery) {
+  for (int at = offset; at < offset + bytes; at += 4) {
+    Word &word = words[at / 4];
+    word.writer = static_cast<int16_t>(delivery.first);
+    word.writeClock = delivery.second;
+  }
+}
+
+Text RaceDetector::deed(int lane, const char *did) const {
+  if (lane >= threads)
+    return "a TMA load has delivered: this thread has not waited for its mbarrier, nor does a "
+           "barrier order one that has before it";
+  return Text::format("thread {} has {}: no barrier orders the two", lane, did);
+}
+
 Text RaceDetector::race(const char *what, int offset, int other, const char *did) {
-  return Text::format("{} [shared_base + {:#x}], which thread {} has {}: no barrier orders the two",
-                      what, offset, other, did);
+  return Text::format("{} [shared_base + {:#x}], which {}", what, offset, deed(other, did));
 }
 
 Text RaceDetector::unorderedReader(const char *what, int offset, const Word &word, int thread,

@@ -6,16 +6,20 @@
 #include "runtime/emulator/Text.h"
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace moejit::emulated {
 
-/// What a barrier remembers of those who have come to it: the last event of each thread that is
-/// known to lie before. Empty: of nobody.
+/// What a barrier remembers of those who have come to it: the last event of each lane that is known
+/// to lie before, then the last of each after which a proxy fence lies. Empty: of nobody.
 using VectorClock = std::vector<uint32_t>;
 
+/// Lanes are the block's threads, then `copyLanes` that stand for what TMA loads deliver.
 class RaceDetector {
 public:
+  static constexpr int copyLanes = 32;
+
   /// For a block of `threads` threads and `bytes` bytes, of which nobody has touched any.
   void reset(int bytes, int threads);
 
@@ -28,12 +32,32 @@ public:
   /// Adds what `from` knows to `into`.
   static void join(VectorClock &into, const VectorClock &from);
 
+  /// `thread` executes a proxy fence for global memory.
+  void fence(int thread);
+  /// What `thread` does from now on is no part of what it has released.
+  void advance(int thread) { ++clockOf(thread)[thread]; }
+  /// Loads have delivered to barrier number `barrier`, and its phase is complete: gives the lane
+  /// and time of that, which who waits for the barrier learns by `into`.
+  std::pair<int, uint32_t> deliver(int barrier, VectorClock &into);
+  /// The bytes were written by a lane of deliver().
+  void noteDelivery(int offset, int bytes, std::pair<int, uint32_t> delivery);
+
   /// The time of `thread`, and whether what `other` did at its time `clock` lies before what
   /// `thread` does now.
-  uint32_t now(int thread) const { return clocks[static_cast<size_t>(thread) * threads + thread]; }
+  uint32_t now(int thread) const { return known(thread)[thread]; }
   bool isOrdered(int other, uint32_t clock, int thread) const {
-    return clocks[static_cast<size_t>(thread) * threads + other] >= clock;
+    return known(thread)[other] >= clock;
   }
+  /// The same, and whether a proxy fence lies between the two.
+  bool isFenced(int other, uint32_t clock, int thread) const {
+    return fenced(thread)[other] >= clock;
+  }
+  /// The last events of the block's threads that `thread` knows, and those of them before a proxy
+  /// fence that it knows.
+  const uint32_t *known(int thread) const {
+    return clocks.data() + static_cast<size_t>(thread) * width();
+  }
+  const uint32_t *fenced(int thread) const { return known(thread) + lanes(); }
 
   // Each notes an access of `bytes` bytes at `offset`, and says what is not ordered with it; empty
   // when all is.
@@ -47,10 +71,17 @@ public:
   /// Forgets who touched the bytes.
   void forget(int offset, int bytes);
 
+  /// Who wrote the word at `offset` last: a lane, -1 for nobody, and its time.
+  std::pair<int, uint32_t> writerOf(int offset) const {
+    return {words[offset / 4].writer, words[offset / 4].writeClock};
+  }
+  /// "thread 3 has stored", "a TMA load has delivered, for whose mbarrier …".
+  Text deed(int lane, const char *did) const;
+
 private:
   struct Word {
     uint32_t writeClock = 0;
-    int16_t writer = -1;  ///< thread of the last ordinary store; -1: none
+    int16_t writer = -1;  ///< lane of the last store or delivery; -1: none
     int32_t readers = -1; ///< first of a list in `pool`
   };
   struct Reader {
@@ -59,7 +90,9 @@ private:
     bool isAtomic = false;
     int32_t next = -1;
   };
-  uint32_t *clockOf(int thread) { return clocks.data() + static_cast<size_t>(thread) * threads; }
+  int lanes() const { return threads + copyLanes; }
+  size_t width() const { return 2 * static_cast<size_t>(lanes()); }
+  uint32_t *clockOf(int thread) { return clocks.data() + static_cast<size_t>(thread) * width(); }
   Text race(const char *what, int offset, int other, const char *did);
   /// Says which reader of `word` is not before `thread`. Atomic ones count where asked.
   Text unorderedReader(const char *what, int offset, const Word &word, int thread, bool countPlain,
@@ -68,7 +101,8 @@ private:
   void clear(Word &word);
 
   int threads = 0;
-  std::vector<uint32_t> clocks; ///< threads × threads
+  std::vector<uint32_t> clocks; ///< of each thread a VectorClock
+  uint32_t deliveries[copyLanes] = {};
   std::vector<Word> words;
   std::vector<Reader> pool;
   int32_t freeReaders = -1;

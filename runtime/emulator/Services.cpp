@@ -139,7 +139,7 @@ void Cluster::arrive(Block &block, Mbarrier &barrier, const char *op) {
   --barrier.pending;
   if (const Fiber &f = self(); f.block == &block)
     block.shared.races.release(f.thread, barrier.arrived);
-  completePhaseIfDone(barrier);
+  completePhaseIfDone(block.shared, barrier);
 }
 
 void Cluster::waitBarrier(Fiber &f, int address, int parity) {
@@ -176,18 +176,17 @@ void Cluster::wgmmaWait(Fiber &f, int groups) {
 }
 
 void Cluster::waitGlobal(Fiber &f, const void *p, long long offset, int value) {
-  auto *word = static_cast<int *>(global(p, offset, 4, false, "wait_global_i32"));
-  const MemoryRange *range = rangeOf(p);
+  const Place place = global(p, offset, 4, false, "wait_global_i32");
+  auto *word = reinterpret_cast<int *>(place.address);
   const Poll poll = {&f, word, value};
   while (!poll.isOver()) {
-    f.wait = {Wait::Kind::Global, value,
-              static_cast<int>(reinterpret_cast<const char *>(word) -
-                               static_cast<const char *>(range->base)),
-              range->name.c_str()};
+    f.wait = {Wait::Kind::Global, value, static_cast<int>(place.at),
+              launch.launch->ranges[place.range].name.c_str()};
     polls.push_back(poll);
     switchFiber(f.context, scheduler);
     f.wait = {};
   }
+  launch.order.acquire(actor(f), word, value);
 }
 
 const MemoryRange *Cluster::rangeOf(const void *p) const {
@@ -203,27 +202,8 @@ const MemoryRange *Cluster::rangeOf(const void *p) const {
   return touching;
 }
 
-void Cluster::noteStore(const Fiber &f, const void *p, long long offset, int bytes,
-                        const char *op) {
-  if (launch.writers.empty())
-    return;
-  const MemoryRange *range = rangeOf(p);
-  const size_t position = static_cast<size_t>(static_cast<const char *>(p) + offset -
-                                              static_cast<const char *>(range->base));
-  std::vector<uint32_t> &writers =
-      launch.writers[static_cast<size_t>(range - launch.launch->ranges.data())];
-  const uint32_t own = static_cast<uint32_t>(f.block->index * threads + f.thread + 1);
-  for (int i = 0; i < bytes; ++i) {
-    const uint32_t other = std::atomic_ref<uint32_t>(writers[position + static_cast<size_t>(i)])
-                               .exchange(own, std::memory_order_relaxed);
-    if (other != 0 && other != own)
-      fail(op, Text::format("stores byte {} of {}, which thread {} of block {} has stored",
-                            position + static_cast<size_t>(i), range->name, (other - 1) % threads,
-                            (other - 1) / threads));
-  }
-}
-
-void *Cluster::global(const void *p, long long offset, int bytes, bool write, const char *op) {
+Cluster::Place Cluster::global(const void *p, long long offset, int bytes, bool write,
+                               const char *op) {
   const MemoryRange *range = rangeOf(p);
   if (!range)
     fail(op, Text::format("pointer {} belongs to no operand of the launch", p));
@@ -244,7 +224,8 @@ void *Cluster::global(const void *p, long long offset, int bytes, bool write, co
   if (bytes > 1 && reinterpret_cast<uintptr_t>(address) % static_cast<uintptr_t>(bytes))
     fail(op, Text::format("{} bytes at offset {} of {}: the address is not a multiple of {}", bytes,
                           position, range->name, bytes));
-  return const_cast<char *>(address);
+  return {const_cast<char *>(address), static_cast<size_t>(range - launch.launch->ranges.data()),
+          position};
 }
 
 } // namespace moejit::emulated

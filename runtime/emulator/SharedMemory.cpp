@@ -125,6 +125,7 @@ Mbarrier &SharedMemory::initBarrier(int address, int thread) {
   Mbarrier &b = barriers[index];
   b = {};
   b.address = address;
+  b.number = index;
   b.initThread = thread;
   b.initClock = races.now(thread);
   b.initFence = initFences[thread] + proxyFences[thread];
@@ -136,6 +137,20 @@ void SharedMemory::startLoad(int address, int bytes) {
   for (int i = 0; i < bytes; ++i)
     s[i] |= loading;
   ++loads;
+}
+
+void SharedMemory::completePhase(Mbarrier &barrier) {
+  ++barrier.phase;
+  RaceDetector::join(barrier.passed, barrier.arrived);
+  barrier.arrived.clear();
+  if (!barrier.landed.empty()) {
+    const auto delivery = races.deliver(barrier.number, barrier.passed);
+    for (const LandedBox &box : barrier.landed)
+      races.noteDelivery(box.address - base, box.bytes, delivery);
+  }
+  barrier.complete.insert(barrier.complete.end(), barrier.landed.begin(), barrier.landed.end());
+  barrier.landed.clear();
+  barrier.pending = barrier.count;
 }
 
 void SharedMemory::observe(Mbarrier &barrier) {

@@ -41,6 +41,7 @@ struct Mbarrier {
   uint32_t initFence = 0;          ///< fences its initialising thread had executed at mbarrier_init
   VectorClock arrived;             ///< what those know who came in the current phase
   VectorClock passed;              ///< what those learn who wait for the complete phases
+  int number = 0;                  ///< of the block's barriers, in the order of their first init
   WaitList waiters;
 };
 
@@ -113,6 +114,8 @@ public:
   void setState(int address, int bytes, uint8_t value);
 
   Mbarrier &initBarrier(int address, int thread);
+  /// A phase of `barrier` is complete: what was delivered in it is there for those who wait.
+  void completePhase(Mbarrier &barrier);
   /// A thread has waited for `barrier`: the boxes of its complete phases may be used from now on.
   void observe(Mbarrier &barrier);
   /// A TMA load of `bytes` bytes to `address` is on its way.

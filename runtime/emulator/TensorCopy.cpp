@@ -101,37 +101,45 @@ Text refuseBox(const PackedMap &map, const int *coordinates, int rank, int dst) 
   return {};
 }
 
+int boxRows(const PackedMap &map) {
+  int rows = 1;
+  for (int d = 1; d < map.rank; ++d)
+    rows *= map.box[d];
+  return rows;
+}
+
+BoxRow boxRow(const PackedMap &map, const int *coordinates, int row) {
+  int64_t offset = startOffset(map, coordinates);
+  int rest = row;
+  for (int d = 1; d < map.rank; ++d) {
+    const int step = rest % map.box[d];
+    rest /= map.box[d];
+    const int64_t c = int64_t(coordinates[d]) + step;
+    if (c < 0 || c >= int64_t(map.extents[d]))
+      return {};
+    offset += step * int64_t(map.strideBytes[d - 1]);
+  }
+  const int64_t first = std::max<int64_t>(0, -int64_t(coordinates[0]));
+  const int64_t last = std::min<int64_t>(map.box[0], int64_t(map.extents[0]) - coordinates[0]);
+  if (last <= first)
+    return {};
+  return {offset + first * map.elementBytes, offset + last * map.elementBytes};
+}
+
 void copyBox(const PackedMap &map, const std::array<int, 5> &coordinates, SharedMemory &shared,
              int dst) {
   const int inner = map.box[0] * map.elementBytes;
   const int span = spanOf(map.swizzle);
-  // The part of each row that lies inside the tensor, in bytes from the start of the box row.
-  const int64_t first = std::max<int64_t>(0, -int64_t(coordinates[0]));
-  const int64_t last = std::min<int64_t>(map.box[0], int64_t(map.extents[0]) - coordinates[0]);
-  const int insideBegin = static_cast<int>(std::min<int64_t>(first, map.box[0])) * map.elementBytes;
-  const int insideEnd =
-      std::max(insideBegin, static_cast<int>(std::max<int64_t>(last, 0)) * map.elementBytes);
-  const uint8_t *start =
-      reinterpret_cast<const uint8_t *>(map.address) + startOffset(map, coordinates.data());
-
-  int rows = 1;
-  for (int d = 1; d < map.rank; ++d)
-    rows *= map.box[d];
+  const auto *tensor = reinterpret_cast<const uint8_t *>(map.address);
+  const int rows = boxRows(map);
   alignas(16) uint8_t row[256 * 8];
   for (int r = 0; r < rows; ++r) {
-    bool inside = true;
-    int64_t offset = 0;
-    int rest = r;
-    for (int d = 1; d < map.rank; ++d) {
-      const int step = rest % map.box[d];
-      rest /= map.box[d];
-      const int64_t c = int64_t(coordinates[d]) + step;
-      inside = inside && c >= 0 && c < int64_t(map.extents[d]);
-      offset += step * int64_t(map.strideBytes[d - 1]);
-    }
+    const BoxRow inside = boxRow(map, coordinates.data(), r);
     std::memset(row, 0, inner);
-    if (inside && insideEnd > insideBegin)
-      std::memcpy(row + insideBegin, start + offset + insideBegin, insideEnd - insideBegin);
+    // The row of the box begins where its coordinates say, inside the tensor or not.
+    const int64_t skipped = std::max<int64_t>(0, -int64_t(coordinates[0])) * map.elementBytes;
+    if (inside.end > inside.begin)
+      std::memcpy(row + skipped, tensor + inside.begin, inside.end - inside.begin);
     const int rowAddress = dst + r * inner;
     if (span == 0) {
       std::memcpy(shared.at(rowAddress), row, inner);

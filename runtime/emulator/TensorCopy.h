@@ -43,6 +43,15 @@ PackedMap unpackTensorMap(const TensorMap &map);
 /// nothing does.
 Text refuseBox(const PackedMap &map, const int *coordinates, int rank, int dst);
 
+/// Bytes [begin, end) that a box reads in row `row` of its rows, from the tensor's first byte;
+/// empty when none lies inside.
+struct BoxRow {
+  int64_t begin = 0, end = 0;
+};
+/// How many rows a box has, and which bytes one of them reads.
+int boxRows(const PackedMap &map);
+BoxRow boxRow(const PackedMap &map, const int *coordinates, int row);
+
 /// Copies one box to `dst`, swizzled by address bits, zeros where it is out of bounds. Byte states
 /// stay as they are.
 void copyBox(const PackedMap &map, const std::array<int, 5> &coordinates, SharedMemory &shared,

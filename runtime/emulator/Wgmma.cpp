@@ -155,7 +155,8 @@ Text Warpgroup::issue(int thread, float *registers, const WgmmaShape &shape, Sha
 }
 
 Text Warpgroup::decode(const SharedMemory &shared, uint64_t bits, int rows, const float *table,
-                       bool strict, const char *name, float *values, int rowStep, int kStep) const {
+                       bool strict, const char *name, float *values, int rowStep, int kStep,
+                       Writers &writers) const {
   const Descriptor descriptor(bits);
   constexpr uint64_t allWritten = 0x0101010101010101;
   for (int row = 0; row < rows; ++row)
@@ -165,6 +166,8 @@ Text Warpgroup::decode(const SharedMemory &shared, uint64_t bits, int rows, cons
         return Text::format(
             "row {} of {} lies at {}, outside the block's {} bytes of shared memory", row, name,
             SharedMemory::place(address), shared.bytes());
+      for (int word = 0; word < 16; word += 4)
+        writers.add(shared.races.writerOf(address - SharedMemory::base + word));
       const uint8_t *bytes = shared.at(address);
       float *out = values + row * rowStep + chunk * 16 * kStep;
       for (int k = 0; k < 16; ++k)
@@ -197,18 +200,44 @@ Text Warpgroup::decode(const SharedMemory &shared, uint64_t bits, int rows, cons
   return {};
 }
 
+void Warpgroup::Writers::add(std::pair<int, uint32_t> writer) {
+  if (writer.first < 0)
+    return;
+  for (size_t i = 0; i < std::min(count, last.size()); ++i)
+    if (last[i] == writer)
+      return;
+  last[count++ % last.size()] = writer;
+}
+
+/// What some thread of the warpgroup, each of which must know that the operands are there, does
+/// not.
+Text Warpgroup::unorderedWriter(const Writers &writers, const SharedMemory &shared) const {
+  for (size_t i = 0; i < std::min(writers.count, writers.last.size()); ++i)
+    for (int thread = index * threads; thread < (index + 1) * threads; ++thread) {
+      const auto [lane, clock] = writers.last[i];
+      if (lane != thread && !shared.races.isOrdered(lane, clock, thread))
+        return Text::format("for thread {}: the operands hold what {}", thread,
+                            shared.races.deed(lane, "stored"));
+    }
+  return {};
+}
+
 Text Warpgroup::execute(const Instruction &instruction, SharedMemory &shared,
                         StrictOperands strict) {
   const WgmmaShape &shape = instruction.shape;
   alignas(32) static thread_local float a[64 * 32];
   alignas(32) static thread_local float b[32 * 256];
+  Writers writers;
   const float *tableA = (shape.types & 1 ? e5m2Values : e4m3Values).data();
   const float *tableB = (shape.types & 2 ? e5m2Values : e4m3Values).data();
-  if (const Text message = decode(shared, shape.a, 64, tableA, strict.a, "A", a, 32, 1);
+  if (const Text message = decode(shared, shape.a, 64, tableA, strict.a, "A", a, 32, 1, writers);
       !message.empty())
     return message;
-  if (const Text message = decode(shared, shape.b, shape.n, tableB, strict.b, "B", b, 1, shape.n);
+  if (const Text message =
+          decode(shared, shape.b, shape.n, tableB, strict.b, "B", b, 1, shape.n, writers);
       !message.empty())
+    return message;
+  if (const Text message = unorderedWriter(writers, shared); !message.empty())
     return message;
   std::vector<float> &values = accumulators[instruction.accumulator].values;
   if (!shape.accumulate)

@@ -83,9 +83,17 @@ private:
 
   int inFlight(int thread, const float *registers) const;
   int allocateAccumulator(int n);
+  /// Lanes of the race detector whose stores and deliveries an instruction reads.
+  struct Writers {
+    std::array<std::pair<int, uint32_t>, 16> last = {};
+    size_t count = 0;
+    void add(std::pair<int, uint32_t> writer);
+  };
   Text execute(const Instruction &instruction, SharedMemory &shared, StrictOperands strict);
   Text decode(const SharedMemory &shared, uint64_t descriptor, int rows, const float *table,
-              bool strict, const char *name, float *values, int rowStep, int kStep) const;
+              bool strict, const char *name, float *values, int rowStep, int kStep,
+              Writers &writers) const;
+  Text unorderedWriter(const Writers &writers, const SharedMemory &shared) const;
 
   int index = 0;
   std::deque<Instruction> instructions;

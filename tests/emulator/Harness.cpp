@@ -79,6 +79,17 @@ TestLaunch &TestLaunch::pointer(Buffer &buffer) {
   return range(buffer);
 }
 
+TestLaunch &TestLaunch::scratch(Buffer &buffer) {
+  pointer(buffer);
+  launch.ranges.back().isScratch = true;
+  return *this;
+}
+
+TestLaunch &TestLaunch::storesOnce(bool isOn) {
+  launch.storesOnce = isOn;
+  return *this;
+}
+
 TestLaunch &TestLaunch::integer(int value) {
   std::memcpy(newSlot(), &value, sizeof value);
   return *this;

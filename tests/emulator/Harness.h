@@ -54,6 +54,9 @@ public:
   TestLaunch &map(const TensorMapValues &values);
   TestLaunch &pointer(Buffer &buffer);
   TestLaunch &integer(int value);
+  /// Memory that holds nothing at first.
+  TestLaunch &scratch(Buffer &buffer);
+  TestLaunch &storesOnce(bool isOn);
   /// Memory the kernel reaches through a tensor map.
   TestLaunch &range(Buffer &buffer);
 
