@@ -253,9 +253,11 @@ def Tile_PublishOp : Tile_Op<"publish"> {
 
 def Tile_AwaitOp : Tile_Op<"await"> {
   let summary = "Wait for the next slot to be full";
-  let arguments = (ins Tile_Ring:$ring);
+  let description = [{ `slot` says which of the ring it is, from 0 on, where that is known: the slot after the last is the first. }];
+  let arguments = (ins Tile_Ring:$ring, Optional<I32>:$index);
   let results = (outs Tile_Slot:$slot);
-  let assemblyFormat = "$ring attr-dict";
+  let builders = [OpBuilder<(ins "::mlir::Type":$slot, "::mlir::Value":$ring), [{ build($_builder, $_state, slot, ring, ::mlir::Value()); }]>];
+  let assemblyFormat = "$ring (`slot` $index^)? attr-dict";
 }
 
 def Tile_FieldOp : Tile_Op<"field", [Pure]> {
@@ -379,15 +381,16 @@ def Tile_StoreOp : Tile_Op<"store"> {
 def Tile_AmaxOp : Tile_Op<"amax"> {
   let summary = "Raise a word to the largest magnitude of a box";
   let description = [{
-    The word holds the bits of a non-negative f32. NaN counts as 0, an infinity as the largest finite f32. Every warp of
-    the block takes part; columns past the view's are left out. `vectors` is what a lane has under way, eight elements each.
+    The word holds the bits of a non-negative f32. NaN counts as 0, an infinity as the largest finite f32. The warps of
+    the block meet in shared memory, so that one thread raises it; columns past the view's are left out. `vectors` is what a lane has under way, eight elements each.
 
     ```mlir
     tile.amax %x[%row, %column] rows %rows columns 1024 -> %word : !tile.view<?x7168xbf16>, !tile.view<1xi32>
     ```
   }];
   let arguments = (ins Tile_View:$from, I32:$row, I32:$column, I32:$rows, I64Attr:$columns, Tile_View:$word,
-                       DefaultValuedAttr<I64Attr, "0">:$at, DefaultValuedAttr<I64Attr, "1">:$vectors);
+                       DefaultValuedAttr<I64Attr, "0">:$at, DefaultValuedAttr<I64Attr, "1">:$vectors,
+                       OptionalAttr<I64Attr>:$shared_offset);
   let assemblyFormat = [{
     $from `[` $row `,` $column `]` `rows` $rows `columns` $columns `->` $word (`at` $at^)? (`vectors` $vectors^)? attr-dict
     `:` type($from) `,` type($word)

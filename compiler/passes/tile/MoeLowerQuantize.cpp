@@ -125,7 +125,8 @@ struct LowerQuantize : tile::impl::MoeLowerQuantizeBase<LowerQuantize> {
     Value row = code.mul(down, tileM);
     Value column = code.mul(code.sub(loop.getIndex(), code.mul(down, across)), columns);
     Value inBox = code.min(code.sub(rows, row), code.i32(tileM));
-    AmaxOp::create(builder, code.loc, x, row, column, inBox, columns, counters, amaxWord, 1);
+    AmaxOp::create(builder, code.loc, x, row, column, inBox, columns, counters, amaxWord, 1,
+                   nullptr);
   }
 };
 

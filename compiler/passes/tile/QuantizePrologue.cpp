@@ -54,7 +54,7 @@ void tile::quantizePrologue(Code &code, const Spec &spec, const QuantizeViews &v
     int64_t columns = std::min(spec.k, boxColumns);
     forBoxes(code, views.counters, 0, spec.k, columns, [&](Value row, Value column, Value rows) {
       AmaxOp::create(builder, code.loc, views.from, row, column, rows, columns, views.counters,
-                     amaxAt, 1);
+                     amaxAt, 1, nullptr);
     });
     forBoxes(code, views.counters, 2, spec.k, columns, [&](Value row, Value column, Value rows) {
       QuantizeOp::create(builder, code.loc, views.from, row, column, rows, columns, views.into,

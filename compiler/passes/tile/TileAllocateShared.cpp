@@ -60,6 +60,9 @@ struct AllocateShared : tile::impl::TileAllocateSharedBase<AllocateShared> {
         storeBuffer = take(storeBytesPerWarp * 4 * kernel.getWarpgroups(), 128);
       store.setSharedOffset(*storeBuffer);
     });
+    kernel.walk([&](AmaxOp amax) {
+      amax.setSharedOffset(take(4 * kernel.getThreads() / 32, 16)); // a word for each warp
+    });
     kernel.walk([&](QuantizeOp quantize) {
       // Two sets of a word for each warp.
       if (quantize.getWarps() > 1)

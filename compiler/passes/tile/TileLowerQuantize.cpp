@@ -297,12 +297,14 @@ struct LowerQuantize : tile::impl::TileLowerQuantizeBase<LowerQuantize> {
         ops.push_back(op);
     });
     for (Operation *op : ops) {
-      auto quantize = dyn_cast<QuantizeOp>(op);
-      if (!quantize)
-        lower(cast<AmaxOp>(op));
-      else if (!quantize.isWideGranule())
+      LogicalResult result = success();
+      if (auto amax = dyn_cast<AmaxOp>(op))
+        result = lower(amax);
+      else if (auto quantize = cast<QuantizeOp>(op); quantize.isWideGranule())
+        result = lowerWide(quantize);
+      else
         lowerNarrow(quantize);
-      else if (failed(lowerWide(quantize)))
+      if (failed(result))
         return signalPassFailure();
       op->erase();
     }
@@ -362,7 +364,9 @@ struct LowerQuantize : tile::impl::TileLowerQuantizeBase<LowerQuantize> {
     return isInside ? code.onlyIf(isInside, body) : body();
   }
 
-  void lower(AmaxOp op) {
+  LogicalResult lower(AmaxOp op) {
+    if (!op.getSharedOffset())
+      return op.emitOpError("has no shared memory to meet in; run tile-allocate-shared first");
     OpBuilder builder(op);
     Code code(builder, op.getLoc());
     Source source(code, op.getFrom());
@@ -377,13 +381,25 @@ struct LowerQuantize : tile::impl::TileLowerQuantizeBase<LowerQuantize> {
       });
     });
     Value largest = magnitudes.overLanes(code.get(total, {code.index(0)}), 32);
-    Value isFirst = code.equal(threadValue(kernel, ThreadValue::Lane), code.i32(0));
-    // The word only grows: a value read too early costs one needless reduction.
-    code.onlyIf(isFirst, [&] {
-      Value known = ptx::LdGlobalI32Op::create(builder, op.getLoc(), word, at);
-      code.onlyIf(code.less(known, largest),
-                  [&] { ptx::RedMaxGlobalI32Op::create(builder, op.getLoc(), word, at, largest); });
+    Value warp = threadValue(kernel, ThreadValue::Warp);
+    Value lane = threadValue(kernel, ThreadValue::Lane);
+    Value words = code.name(
+        code.add(threadValue(kernel, ThreadValue::SharedBase), *op.getSharedOffset()), "words");
+    auto wordOf = [&](Value index) { return code.add(words, code.mul(index, 4)); };
+    code.onlyIf(code.equal(lane, code.i32(0)),
+                [&] { ptx::StSharedI32Op::create(builder, op.getLoc(), wordOf(warp), largest); });
+    ptx::BarSyncOp::create(builder, op.getLoc(), 0, kernel.getThreads());
+    // One reduction a box: thousands on one word would wait for each other.
+    code.onlyIf(code.equal(warp, code.i32(0)), [&] {
+      Value known = code.min(lane, code.i32(numWarps() - 1));
+      Value theirs = ptx::LdSharedI32Op::create(builder, op.getLoc(), wordOf(known));
+      Value ours = magnitudes.overLanes(theirs, 32);
+      code.onlyIf(code.equal(lane, code.i32(0)),
+                  [&] { ptx::RedMaxGlobalI32Op::create(builder, op.getLoc(), word, at, ours); });
     });
+    // The words are read before the next box writes them again.
+    ptx::BarSyncOp::create(builder, op.getLoc(), 0, kernel.getThreads());
+    return success();
   }
 
   /// Granules of a few lanes, or one scale for all: a lane meets its elements once.

@@ -66,18 +66,21 @@ tile.kernel @given("x" %x: !tile.view<?x256xf16>, "x_scales" %s: !tile.view<1x1x
 
 // -----
 
-// The magnitude of all is raised by one lane of each warp, and only where it is more than what is known.
+// The warps of a block meet, and one lane raises the magnitude of all.
 // CHECK-LABEL: tile.kernel @phases
 tile.kernel @phases("x" %x: !tile.view<?x256xbf16>, "x_scales" %s: !tile.view<1x1xf32>, "y" %y: !tile.view<?x256xf8E4M3FN>, "counters" %c: !tile.view<3xi32>) warpgroups 1 {
   %c0 = arith.constant 0 : i32
   %rows = tile.rows
   // CHECK: scf.for
   // CHECK-COUNT-5: ptx.shfl_bfly
-  // CHECK: scf.if
-  // CHECK: %[[KNOWN:.*]] = ptx.ld_global_i32
-  // CHECK: arith.cmpi slt, %[[KNOWN]]
+  // CHECK: ptx.st_shared_i32
+  // CHECK: ptx.bar_sync 0, 128
+  // CHECK: ptx.ld_shared_i32
+  // CHECK-COUNT-5: ptx.shfl_bfly
   // CHECK: ptx.red_max_global_i32
-  tile.amax %x[%c0, %c0] rows %rows columns 256 -> %c at 2 : !tile.view<?x256xbf16>, !tile.view<3xi32>
+  // CHECK-NOT: ptx.red_max_global_i32
+  // CHECK: ptx.bar_sync 0, 128
+  tile.amax %x[%c0, %c0] rows %rows columns 256 -> %c at 2 {shared_offset = 32 : i64} : !tile.view<?x256xbf16>, !tile.view<3xi32>
   // CHECK: ptx.ld_global_i32
   // CHECK: ptx.div_f32
   // CHECK: scf.if
@@ -145,4 +148,12 @@ tile.kernel @uneven("x" %x: !tile.view<?x1024xbf16>, "x_scales" %s: !tile.view<?
   // expected-error@+1 {{'tile.quantize' op shares a granule among 8 warps, which do not divide the 4 of the block}}
   tile.quantize %x[%c0, %c0] rows %rows columns 1024 -> %y, %s per 1024 warps 8
     : !tile.view<?x1024xbf16> -> !tile.view<?x1024xf8E4M3FN>, !tile.view<?x1xf32>
+}
+
+// -----
+
+tile.kernel @amax_unplaced("x" %x: !tile.view<?x256xbf16>, "counters" %c: !tile.view<3xi32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  // expected-error@+1 {{'tile.amax' op has no shared memory to meet in; run tile-allocate-shared first}}
+  tile.amax %x[%c0, %c0] rows %c0 columns 256 -> %c : !tile.view<?x256xbf16>, !tile.view<3xi32>
 }
