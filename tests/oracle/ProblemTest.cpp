@@ -168,3 +168,40 @@ TEST_CASE("e8m0 scales are powers of two and keep their bytes") {
     REQUIRE(decodeE8M0(bytes[i]) == problem.wScales[i]);
   CHECK(storedScales(spec.xScales, problem.xScales).size() == problem.xScales.size() * 4);
 }
+
+TEST_CASE("what a launch quantizes is drawn first, and codes and scales follow by definition") {
+  Spec spec = blockSpec();
+  spec.dispatch = Dispatch::Batched;
+  spec.quantizeFrom = ElementType::F16;
+  spec.xScales.type = ElementType::F8E8M0FNU;
+  ProblemOptions options;
+  options.xPadBytes = 20;
+  const HostProblem problem = makeProblem(spec, 9, Routing::fromCounts({3, 0, 2, 1}), 4, options);
+  const std::vector<int32_t> owners = rowOwners(problem);
+  const ScaleGeometry scales = ScaleGeometry::ofX(spec, problem.rows, problem.xScaleStride);
+  CHECK(problem.xSourceStride % 8 == 0);
+  CHECK(problem.xSourceStride > spec.k);
+  std::set<float> seen;
+  for (int64_t r = 0; r < problem.rows; ++r) {
+    for (int64_t k = spec.k; k < problem.xSourceStride; ++k)
+      CHECK(std::isnan(
+          readElement(ElementType::F16, problem.xSource.data(), r * problem.xSourceStride + k)));
+    for (int64_t k = 0; k < spec.k; ++k) {
+      const auto value = float(
+          readElement(ElementType::F16, problem.xSource.data(), r * problem.xSourceStride + k));
+      if (owners[r] < 0) {
+        CHECK(std::isnan(value));
+        CHECK(problem.x[r * problem.xStride + k] == poisonByte);
+        continue;
+      }
+      REQUIRE(std::isfinite(value));
+      const float scale = problem.xScales[scales.index(owners[r], r, k)];
+      seen.insert(scale);
+      CHECK(std::exp2(std::round(std::log2(scale))) == scale);
+      // Rounded up: nothing saturates, and half of the range is used at least somewhere.
+      CHECK(std::fabs(value / scale) <= 448);
+      CHECK(problem.x[r * problem.xStride + k] == quantize(value, scale, spec.xType));
+    }
+  }
+  CHECK(seen.size() > 6);
+}

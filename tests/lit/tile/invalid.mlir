@@ -434,3 +434,17 @@ tile.kernel @quantize_both("x" %x: !tile.view<?x64xbf16>, "x_scales" %s: !tile.v
   // expected-error@+1 {{'tile.quantize' op computes its scales from granules or from a word, not both}}
   tile.quantize %x[%c0, %c0] rows %c0 columns 64 -> %y, %s per 64 amax %c : !tile.view<3xi32> : !tile.view<?x64xbf16> -> !tile.view<?x64xf8E4M3FN>, !tile.view<?x1xf32>
 }
+
+// -----
+
+tile.kernel @map_without_ids("expert_map" %map: !tile.view<9xi32>) warpgroups 1 {
+  // expected-error@+1 {{'tile.scheduler' op maps expert ids, but is given none}}
+  %q = tile.scheduler map(%map : !tile.view<9xi32>) tile [64, 128] columns 128 experts 1 order static raster 1
+}
+
+// -----
+
+tile.kernel @map_of_any_length("expert_ids" %ids: !tile.view<?xi32>, "expert_map" %map: !tile.view<?xi32>) warpgroups 1 {
+  // expected-error@+1 {{'tile.scheduler' op maps by a vector of known length, got '!tile.view<?xi32>'}}
+  %q = tile.scheduler batched(%ids : !tile.view<?xi32>) map(%map : !tile.view<?xi32>) tile [64, 128] columns 128 experts 4 order static raster 1
+}

@@ -103,3 +103,22 @@ tile.kernel @scales("w_scales" %ws: !tile.view<2x25x3xf32, strided>, "x_scales" 
   // CHECK: tile.unpack %{{.*}}[%{{.*}}] : <64x1xi32> -> <64x1xf8E8M0FNU>
   %c = tile.unpack %b[%c0] : !tile.block<64x1xi32> -> !tile.block<64x1xf8E8M0FNU>
 }
+
+// Work shared out over the grid; rows sorted by ids that pass through a map, of which a copy brings the first ones.
+// CHECK-LABEL: tile.kernel @grid
+tile.kernel @grid("x" %x: !tile.view<?x128xf8E4M3FN>, "expert_ids" %ids: !tile.view<?xi32>, "expert_map" %map: !tile.view<9xi32>, "counters" %c: !tile.view<4xi32>) warpgroups 1 {
+  %n = arith.constant 9 : i32
+  // CHECK: tile.grid_for %{{.*}} at 2 extent %{{.*}} -> %{{.*}} : !tile.view<4xi32> {
+  tile.grid_for %c at 2 extent %n -> %i : !tile.view<4xi32> {
+  }
+  // CHECK: tile.scheduler batched(%{{.*}} : !tile.view<?xi32>) map(%{{.*}} : !tile.view<9xi32>) tile[64, 128]
+  %q = tile.scheduler batched(%ids : !tile.view<?xi32>) map(%map : !tile.view<9xi32>) tile [64, 128] columns 128 experts 4 order static raster 1
+  %ring = tile.ring stages 1 [!tile.block<64x128xf8E4M3FN>]
+  tile.once {
+    // CHECK: tile.acquire %{{.*}} bytes %{{.*}}
+    %s = tile.acquire %ring bytes %n
+    // CHECK: tile.copy %{{.*}}[%{{.*}}, %{{.*}}] rows_by %{{.*}} first %{{.*}} -> %{{.*}}[0]
+    tile.copy %x[%n, %n] rows_by %q first %n -> %s[0] : !tile.view<?x128xf8E4M3FN>
+    tile.publish %s
+  }
+}
