@@ -259,6 +259,28 @@ TEST_CASE("granules of every kind") { check(granuleCases()); }
 TEST_CASE("scales that are powers of two") { check(powerCases()); }
 TEST_CASE("parts and phases") { check(shardCases()); }
 
+// Byte 0 is an fp32 subnormal, and a shift alone would make it 0; 254 is the largest.
+TEST_CASE("the least and the largest power of two") {
+  for (int64_t packing : {1, 4}) {
+    const Spec spec = with(specOf(mx, mxWeights, 72, 144), [&](Spec &s) {
+      setType(s.xScales, packing, mnMajor, 16);
+      setType(s.wScales, packing, mnMajor, 0);
+    });
+    oracle::HostProblem problem = problemOf(spec, launchesOf(spec)[0], 3);
+    const auto set = [](std::vector<float> &scales, int exponent, int next) {
+      for (size_t i = 0; i < scales.size(); ++i)
+        if (!std::isnan(scales[i]))
+          scales[i] = std::ldexp(1.0f, i % 3 ? exponent : next);
+    };
+    set(problem.xScales, -127, -126);
+    set(problem.wScales, 127, 126);
+    const std::vector<uint8_t> bytes = oracle::storedScales(spec.xScales, problem.xScales);
+    REQUIRE(std::count(bytes.begin(), bytes.end(), 0) > 0);
+    const Artifact artifact = build(spec, planRanges(spec, Target())[0].plan);
+    CHECK(run(artifact, problem, ThreadOrder::RoundRobin).wrong == "");
+  }
+}
+
 // Report vllm#54178: gate and up of 320 rows each have ⌈320 / 128⌉ = 3 rows of scales each, and a
 // rank's 160 rows start inside a block. What ranks compute is what one computes that has it all.
 TEST_CASE("columns sharded over two ranks are those of the whole") {
