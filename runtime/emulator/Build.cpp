@@ -117,10 +117,14 @@ Result<HostCompiler> findCompiler(const std::string &wanted, const std::string &
 
 Result<std::string> buildUnit(const HostCompiler &compiler, const std::string &workFolder,
                               const std::string &source) {
-  std::vector<std::string> flags = {"-DMOEJIT_EMULATOR", "-O2", "-std=c++17", "-shared", "-fPIC",
-                                    "-ffp-contract=off", "-fwrapv", "-fvisibility=hidden", "-w",
-                                    // Registers nobody has set hold no plausible value.
-                                    "-ftrivial-auto-var-init=pattern"};
+  std::vector<std::string> flags = {
+      "-DMOEJIT_EMULATOR", "-O2", "-std=c++17", "-fPIC", "-g1", "-ffp-contract=off",
+      "-fvisibility=hidden", "-w",
+      // Device.h has what these call.
+      "-fsanitize=signed-integer-overflow,integer-divide-by-zero,shift-exponent",
+      "-fno-sanitize-recover=all",
+      // Registers nobody has set hold no plausible value.
+      "-ftrivial-auto-var-init=pattern"};
   // g++ 12 undoes that where it splits arrays.
   if (compiler.version.find("Free Software Foundation") != std::string::npos)
     flags.push_back("-fno-tree-sra");
@@ -156,8 +160,12 @@ Result<std::string> buildUnit(const HostCompiler &compiler, const std::string &w
   const std::string log = object + ".log";
   std::vector<std::string> words = {compiler.path};
   words.insert(words.end(), flags.begin(), flags.end());
-  words.insert(words.end(), {"-I", include, sourceFile, "-o", object});
-  const int status = runProgram(words, log);
+  words.insert(words.end(), {"-I", include, "-c", sourceFile, "-o", object + ".o"});
+  int status = runProgram(words, log);
+  // On its own, so that no runtime of the checks is linked.
+  if (status == 0)
+    status = runProgram({compiler.path, "-shared", object + ".o", "-o", object}, log);
+  unlink((object + ".o").c_str());
   const std::string text = readAll(log);
   unlink(log.c_str());
   if (status != 0) {
@@ -172,6 +180,35 @@ Result<std::string> buildUnit(const HostCompiler &compiler, const std::string &w
     return Error{ErrorCode::IoError,
                  fmt::format("cannot rename to {}: {}", result, code.message())};
   return result;
+}
+
+std::string lineOf(const EmulatedModule &module, const void *site) {
+  Dl_info unit;
+  if (!site || dladdr(reinterpret_cast<const void *>(module.entry), &unit) == 0)
+    return {};
+  const std::string log = temporaryName(std::filesystem::path(module.path).parent_path());
+  // The call ends where it returns to.
+  const ptrdiff_t offset =
+      static_cast<const char *>(site) - static_cast<const char *>(unit.dli_fbase) - 1;
+  const int status =
+      runProgram({"addr2line", "-i", "-e", module.path, fmt::format("{:#x}", offset)}, log);
+  std::istringstream places(status == 0 ? readAll(log) : "");
+  unlink(log.c_str());
+  // From the innermost inlined function outwards: the first place in the kernel's own file.
+  const std::string file = std::filesystem::path(module.path).stem().string() + ".cpp:";
+  for (std::string place; std::getline(places, place);) {
+    const size_t at = place.find(file);
+    if (at == std::string::npos)
+      continue;
+    const int number = std::atoi(place.c_str() + at + file.size());
+    std::ifstream source(place.substr(0, at + file.size() - 1));
+    std::string text;
+    for (int i = 0; i < number; ++i)
+      std::getline(source, text);
+    text.erase(0, text.find_first_not_of(' '));
+    return fmt::format("line {}: {}", number, text);
+  }
+  return {};
 }
 
 Result<std::shared_ptr<const EmulatedModule>> loadUnit(const std::string &path,

@@ -46,6 +46,10 @@ std::string deviceHeaderText();
 /// log; IoError.
 Result<std::string> buildUnit(const HostCompiler &compiler, const std::string &workFolder,
                               const std::string &source);
+/// The line of the kernel that called a wrapper which returns to `site`, and its text: `line 307:
+/// st_global_v4(y, v82, vector);`. Empty when it is not to be had: it takes the program addr2line.
+std::string lineOf(const EmulatedModule &module, const void *site);
+
 /// Loads `path` and finds the entries of kernel `entry`. Errors: CompileError.
 Result<std::shared_ptr<const EmulatedModule>> loadUnit(const std::string &path,
                                                        const std::string &entry);

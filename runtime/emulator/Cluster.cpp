@@ -13,10 +13,12 @@ static constinit thread_local Fiber *runningFiber = nullptr;
 
 Fiber &Cluster::self() { return *runningFiber; }
 
-void LaunchState::report(Error failure) {
+void LaunchState::report(Error failure, const void *where) {
   const std::lock_guard lock(mutex);
-  if (!stop.exchange(true))
-    error = std::move(failure);
+  if (stop.exchange(true))
+    return;
+  error = std::move(failure);
+  site = where;
 }
 
 void Cluster::fiberEntry() {
@@ -194,7 +196,8 @@ void Cluster::fail(const Text &op, const Text &what) {
   Fiber &f = self();
   launch.report({ErrorCode::Internal,
                  fmt::format("block {} thread {} (warp {}, lane {}): {}: {}", f.block->index,
-                             f.thread, f.thread / 32, f.thread % 32, op, what)});
+                             f.thread, f.thread / 32, f.thread % 32, op, what)},
+                f.site);
   switchFiber(f.context, scheduler);
   __builtin_unreachable(); // a stopped launch resumes no fiber
 }

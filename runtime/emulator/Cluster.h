@@ -47,6 +47,7 @@ struct Fiber {
   Block *block = nullptr;
   int thread = 0;
   bool done = false;
+  const void *site = nullptr; ///< where the kernel called its last wrapper
   Wait wait;
   int result = 0;            ///< of the last warp collective
   int registers = 0;         ///< as setmaxnreg left it
@@ -102,6 +103,7 @@ struct LaunchState {
   const EmulatorOptions *options = nullptr;
   const EmulatedLaunch *launch = nullptr;
   void (*entry)(const DeviceTable *, void **) = nullptr;
+  const EmulatedModule *module = nullptr;
   std::chrono::steady_clock::time_point deadline;
   std::atomic<bool> stop = false;
   std::atomic<uint32_t> nextCluster = 0;
@@ -112,10 +114,11 @@ struct LaunchState {
   GlobalOrder order;
   std::mutex mutex;
   Error error;                 ///< of the first worker that stopped; guarded by `mutex`
+  const void *site = nullptr;  ///< where that was in the kernel, if it is known; guarded by `mutex`
   unsigned workers = 1;        ///< that have not run out of clusters; guarded by `mutex`
   std::vector<Cluster *> idle; ///< whose threads all wait for other clusters; guarded by `mutex`
 
-  void report(Error failure);
+  void report(Error failure, const void *site = nullptr);
 };
 
 class Cluster {

@@ -1,5 +1,6 @@
 // The report of a cluster that cannot go on: who waits for what, threads that wait alike on one
 // line.
+#include "runtime/emulator/Build.h"
 #include "runtime/emulator/Cluster.h"
 
 #include <fmt/format.h>
@@ -69,16 +70,25 @@ static std::string describe(const Fiber &f, int clusterArrived, int live) {
 
 std::string describeDeadlock(Cluster &cluster) {
   std::string text;
+  std::map<const void *, std::string> known;
+  const auto place = [&](const Fiber &f) {
+    if (f.done || !f.site)
+      return std::string();
+    auto [line, isNew] = known.try_emplace(f.site);
+    if (isNew)
+      line->second = lineOf(*cluster.launch.module, f.site);
+    return line->second.empty() ? "" : ", " + line->second;
+  };
   for (int rank = 0; rank < cluster.size(); ++rank) {
     Block &block = cluster.peer(rank);
     // Warps whose lanes wait alike share their lines; the key is the text of all lines of a warp.
     std::vector<std::pair<std::string, std::vector<int>>> groups;
     for (int warp = 0; warp < static_cast<int>(block.warps.size()); ++warp) {
       std::map<std::string, std::vector<int>> lanes;
-      for (int lane = 0; lane < 32; ++lane)
-        lanes[describe(cluster.fiberOf(block, 32 * warp + lane), cluster.clusterArrived,
-                       cluster.live)]
-            .push_back(lane);
+      for (int lane = 0; lane < 32; ++lane) {
+        const Fiber &f = cluster.fiberOf(block, 32 * warp + lane);
+        lanes[describe(f, cluster.clusterArrived, cluster.live) + place(f)].push_back(lane);
+      }
       std::string lines;
       for (const auto &[what, which] : lanes)
         lines += which.size() == 32 ? fmt::format(": {}", what)

@@ -56,6 +56,7 @@ struct alignas(64) TensorMap {
   X(void, reduceMaxGlobal, (void *p, long long offset, long long value))                           \
   X(void, waitGlobal, (const void *p, long long offset, int value))                                \
   X(void, raiseGlobal, (void *p, long long offset, int value))                                     \
+  X(void, undefined, (const void *site, const char *what, long long a, long long b))               \
   X(int, convertBf16x2, (float low, float high))                                                   \
   X(int, convertF16x2, (float low, float high))                                                    \
   X(int, convertE4m3x2, (float low, float high))                                                   \
@@ -117,6 +118,38 @@ template <typename... P> static inline int parameterBytes(void (*)(P...), int in
   extern "C" __attribute__((visibility("default"))) int name##_parameter(int index) {              \
     return moejit::emulated::parameterBytes(&name, index);                                         \
   }
+
+/// What the compiler's checks of integer arithmetic call (the interface of UBSan's runtime):
+/// offsets must not overflow, and what a shift by 32 or a division by zero gives is not the same
+/// everywhere.
+namespace moejit::emulated {
+struct CheckedType {
+  unsigned short kind, info; ///< info: bit 0 set when signed, the others log2 of the width
+  char name[1];
+};
+struct CheckedPlace {
+  const char *file;
+  unsigned line, column;
+  const CheckedType *type;
+};
+static inline long long checkedValue(const CheckedPlace *place, unsigned long value) {
+  return place->type->info >> 1 <= 5 ? static_cast<int>(value) : static_cast<long long>(value);
+}
+} // namespace moejit::emulated
+#define MOEJIT_CHECK(name, what)                                                                   \
+  extern "C" __attribute__((used, visibility("hidden"))) void __ubsan_handle_##name##_abort(       \
+      const moejit::emulated::CheckedPlace *place, unsigned long a, unsigned long b) {             \
+    moejit::emulated::device->undefined(__builtin_return_address(0), what,                         \
+                                        moejit::emulated::checkedValue(place, a),                  \
+                                        moejit::emulated::checkedValue(place, b));                 \
+    __builtin_unreachable();                                                                       \
+  }
+MOEJIT_CHECK(add_overflow, "+")
+MOEJIT_CHECK(sub_overflow, "-")
+MOEJIT_CHECK(mul_overflow, "*")
+MOEJIT_CHECK(negate_overflow, "negated")
+MOEJIT_CHECK(divrem_overflow, "/")
+MOEJIT_CHECK(shift_out_of_bounds, "shifted by")
 
 #define MOEJIT_WRAPPER [[maybe_unused]] static inline
 #define MOEJIT_DEVICE moejit::emulated::device

@@ -12,6 +12,13 @@ namespace moejit::emulated {
 namespace {
 
 Fiber &self() { return Cluster::self(); }
+/// The running thread, which is at `site` of the kernel.
+Fiber &selfAt(const void *site) {
+  Fiber &f = self();
+  f.site = site;
+  return f;
+}
+#define MOEJIT_CALLER selfAt(__builtin_return_address(0))
 
 int threadIndex() { return self().thread; }
 int blockIndex() { return self().block->index; }
@@ -20,28 +27,41 @@ int clusterRank() { return self().block->rank; }
 int sharedBase() { return SharedMemory::base; }
 
 int shuffle(int value, int lane) {
-  Fiber &f = self();
+  Fiber &f = MOEJIT_CALLER;
   return f.cluster->warpCollective(f, WarpOp::Shuffle, "shfl_idx", value, lane);
 }
 int elect() {
-  Fiber &f = self();
+  Fiber &f = MOEJIT_CALLER;
   return f.cluster->warpCollective(f, WarpOp::Elect, "elect_one", 0, 0);
 }
 void syncWarp() {
-  Fiber &f = self();
+  Fiber &f = MOEJIT_CALLER;
   f.cluster->warpCollective(f, WarpOp::Sync, "syncwarp", 0, 0);
 }
 
-void barSync(int id, int threads) { self().cluster->barrier(self(), id, threads, true); }
-void barArrive(int id, int threads) { self().cluster->barrier(self(), id, threads, false); }
-void clusterArrive() { self().cluster->clusterArrive(self()); }
-void clusterWait() { self().cluster->clusterWait(self()); }
+void barSync(int id, int threads) {
+  Fiber &f = MOEJIT_CALLER;
+  f.cluster->barrier(f, id, threads, true);
+}
+void barArrive(int id, int threads) {
+  Fiber &f = MOEJIT_CALLER;
+  f.cluster->barrier(f, id, threads, false);
+}
+void clusterArrive() {
+  Fiber &f = MOEJIT_CALLER;
+  f.cluster->clusterArrive(f);
+}
+void clusterWait() {
+  Fiber &f = MOEJIT_CALLER;
+  f.cluster->clusterWait(f);
+}
 void setRegisters(int registers, int grow) {
-  self().cluster->setRegisters(self(), registers, grow != 0);
+  Fiber &f = MOEJIT_CALLER;
+  f.cluster->setRegisters(f, registers, grow != 0);
 }
 
 void mbarrierInit(int address, int count) {
-  Fiber &f = self();
+  Fiber &f = MOEJIT_CALLER;
   SharedMemory &shared = f.block->shared;
   if (address % 8)
     f.cluster->fail("mbarrier_init",
@@ -63,7 +83,7 @@ void mbarrierInit(int address, int count) {
 }
 
 void mbarrierExpectTx(int address, int bytes) {
-  Fiber &f = self();
+  Fiber &f = MOEJIT_CALLER;
   Mbarrier &barrier = f.cluster->barrierAt(*f.block, address, "mbarrier_expect_tx");
   if (bytes < 0 || barrier.txBytes + bytes > (1 << 20) - 1)
     f.cluster->fail("mbarrier_expect_tx",
@@ -74,14 +94,14 @@ void mbarrierExpectTx(int address, int bytes) {
 }
 
 void mbarrierArrive(int address) {
-  Fiber &f = self();
+  Fiber &f = MOEJIT_CALLER;
   constexpr const char *op = "mbarrier_arrive";
   f.cluster->arrive(*f.block, f.cluster->barrierAt(*f.block, address, op), op);
 }
 
 void mbarrierArriveCluster(int address, int rank) {
   constexpr const char *op = "mbarrier_arrive_cluster";
-  Fiber &f = self();
+  Fiber &f = MOEJIT_CALLER;
   if (rank < 0 || rank >= f.cluster->size())
     f.cluster->fail(op, Text::format("rank {} in a cluster of {}", rank, f.cluster->size()));
   Block &block = f.cluster->peer(rank);
@@ -96,13 +116,25 @@ void mbarrierArriveCluster(int address, int rank) {
   f.cluster->arrive(block, barrier, op);
 }
 
-void mbarrierWait(int address, int parity) { self().cluster->waitBarrier(self(), address, parity); }
-void fenceMbarrierInit() { self().block->shared.fenceInit(self().thread); }
-void fenceProxyAsync() { self().block->shared.fenceProxy(self().thread); }
+void mbarrierWait(int address, int parity) {
+  Fiber &f = MOEJIT_CALLER;
+  f.cluster->waitBarrier(f, address, parity);
+}
+void fenceMbarrierInit() {
+  Fiber &f = MOEJIT_CALLER;
+  f.block->shared.fenceInit(f.thread);
+}
+void fenceProxyAsync() {
+  Fiber &f = MOEJIT_CALLER;
+  f.block->shared.fenceProxy(f.thread);
+}
 
-void fenceProxyGlobal() { self().block->shared.races.fence(self().thread); }
+void fenceProxyGlobal() {
+  Fiber &f = MOEJIT_CALLER;
+  f.block->shared.races.fence(f.thread);
+}
 void fenceDevice() {
-  Fiber &f = self();
+  Fiber &f = MOEJIT_CALLER;
   f.vouched = f.cluster->launch.order.fence(f.cluster->actor(f));
 }
 
@@ -113,23 +145,30 @@ void prefetchTensorMap(const TensorMap *map) {
 
 void tmaLoad(int dst, const TensorMap *map, const int *coordinates, int rank, int barrier,
              int ctaMask, const char *op) {
-  Fiber &f = self();
+  Fiber &f = MOEJIT_CALLER;
   f.cluster->load(f, dst, *map, coordinates, rank, barrier, ctaMask, op);
 }
 
 void wgmmaFence() {
-  Fiber &f = self();
+  Fiber &f = MOEJIT_CALLER;
   f.block->warpgroups[f.thread / Warpgroup::threads].fence(f.thread % Warpgroup::threads);
 }
-void wgmmaCommit() { self().cluster->wgmmaCommit(self()); }
-void wgmmaWait(int groups) { self().cluster->wgmmaWait(self(), groups); }
+void wgmmaCommit() {
+  Fiber &f = MOEJIT_CALLER;
+  f.cluster->wgmmaCommit(f);
+}
+void wgmmaWait(int groups) {
+  Fiber &f = MOEJIT_CALLER;
+  f.cluster->wgmmaWait(f, groups);
+}
 void wgmma(float *registers, int n, int types, unsigned long long a, unsigned long long b,
            int accumulate) {
-  self().cluster->wgmma(self(), registers, {a, b, n, types, accumulate != 0});
+  Fiber &f = MOEJIT_CALLER;
+  f.cluster->wgmma(f, registers, {a, b, n, types, accumulate != 0});
 }
 
 void loadShared(int address, int *to, int words, const char *op) {
-  Fiber &f = self();
+  Fiber &f = MOEJIT_CALLER;
   SharedMemory &shared = f.block->shared;
   const int bytes = 4 * words;
   if (address % bytes)
@@ -142,7 +181,7 @@ void loadShared(int address, int *to, int words, const char *op) {
 }
 
 int loadSharedByte(int address, const char *op) {
-  Fiber &f = self();
+  Fiber &f = MOEJIT_CALLER;
   SharedMemory &shared = f.block->shared;
   if (const Text message = shared.refuseRead(address, 1, f.thread); !message.empty())
     f.cluster->fail(op, message);
@@ -153,7 +192,7 @@ int loadSharedByte(int address, const char *op) {
 }
 
 void storeShared(int address, const int *from, int words, const char *op) {
-  Fiber &f = self();
+  Fiber &f = MOEJIT_CALLER;
   SharedMemory &shared = f.block->shared;
   const int bytes = 4 * words;
   if (address % bytes)
@@ -165,12 +204,12 @@ void storeShared(int address, const int *from, int words, const char *op) {
 }
 
 void storeMatrix(int address, const int *registers) {
-  Fiber &f = self();
+  Fiber &f = MOEJIT_CALLER;
   f.cluster->warpCollective(f, WarpOp::StoreMatrix, "stmatrix_x4", address, 0, registers);
 }
 
 void loadGlobal(const void *p, long long offset, void *to, int bytes, const char *op) {
-  Fiber &f = self();
+  Fiber &f = MOEJIT_CALLER;
   const Cluster::Place place = f.cluster->global(p, offset, bytes, false, op);
   const GlobalOrder &order = f.cluster->launch.order;
   const std::string_view name = op;
@@ -189,7 +228,7 @@ void loadGlobal(const void *p, long long offset, void *to, int bytes, const char
 }
 
 void storeGlobal(void *p, long long offset, const void *from, int bytes, const char *op) {
-  Fiber &f = self();
+  Fiber &f = MOEJIT_CALLER;
   const Cluster::Place place = f.cluster->global(p, offset, bytes, true, op);
   if (const Text message =
           f.cluster->launch.order.store(f.cluster->actor(f), place.range, place.at, bytes);
@@ -200,7 +239,7 @@ void storeGlobal(void *p, long long offset, const void *from, int bytes, const c
 
 /// No other thread runs between the load and the store: a fiber gives way only in tick().
 int atomicAddShared(int address, int value) {
-  Fiber &f = self();
+  Fiber &f = MOEJIT_CALLER;
   const char *op = "atom_add_shared_i32";
   SharedMemory &shared = f.block->shared;
   if (address % 4)
@@ -215,9 +254,8 @@ int atomicAddShared(int address, int value) {
   return old;
 }
 
-int changeGlobal(void *p, long long offset, int operand, const char *op,
+int changeGlobal(Fiber &f, void *p, long long offset, int operand, const char *op,
                  int (*change)(int old, int operand)) {
-  Fiber &f = self();
   const Cluster::Place place = f.cluster->global(p, offset, 4, true, op);
   const int old = f.cluster->launch.order.change(f.cluster->actor(f), place.range, place.at,
                                                  reinterpret_cast<int *>(place.address), f.vouched,
@@ -227,13 +265,14 @@ int changeGlobal(void *p, long long offset, int operand, const char *op,
 }
 
 int atomicAddGlobal(void *p, long long offset, int value) {
-  return changeGlobal(p, offset, value, "atom_add_global_i32", [](int old, int operand) {
-    return static_cast<int>(static_cast<uint32_t>(old) + static_cast<uint32_t>(operand));
-  });
+  return changeGlobal(
+      MOEJIT_CALLER, p, offset, value, "atom_add_global_i32", [](int old, int operand) {
+        return static_cast<int>(static_cast<uint32_t>(old) + static_cast<uint32_t>(operand));
+      });
 }
 
 void reduceMaxGlobal(void *p, long long offset, long long value) {
-  Fiber &f = self();
+  Fiber &f = MOEJIT_CALLER;
   auto *address = reinterpret_cast<long long *>(
       f.cluster->global(p, offset, 8, true, "red_max_global_i64").address);
   std::atomic_ref<long long> word(*address);
@@ -244,12 +283,23 @@ void reduceMaxGlobal(void *p, long long offset, long long value) {
 }
 
 void waitGlobal(const void *p, long long offset, int value) {
-  self().cluster->waitGlobal(self(), p, offset, value);
+  Fiber &f = MOEJIT_CALLER;
+  f.cluster->waitGlobal(f, p, offset, value);
 }
 
 void raiseGlobal(void *p, long long offset, int value) {
-  changeGlobal(p, offset, value, "red_max_global_i32",
+  changeGlobal(MOEJIT_CALLER, p, offset, value, "red_max_global_i32",
                [](int old, int operand) { return std::max(old, operand); });
+}
+
+void undefined(const void *site, const char *what, long long a, long long b) {
+  Fiber &f = selfAt(site);
+  const std::string_view name = what;
+  if (name == "/")
+    f.cluster->fail("integer arithmetic", Text::format("{} / {}", a, b));
+  if (name == "negated")
+    f.cluster->fail("integer arithmetic", Text::format("{} negated overflows", a));
+  f.cluster->fail("integer arithmetic", Text::format("{} {} {} overflows", a, what, b));
 }
 
 int convertBf16x2(float low, float high) {

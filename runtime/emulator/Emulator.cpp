@@ -82,6 +82,7 @@ Result<EmulatorReport> HostEmulator::run(const EmulatedModule &module,
   state.options = &settings;
   state.launch = &launch;
   state.entry = module.entry;
+  state.module = &module;
   state.deadline =
       begin + std::chrono::microseconds(static_cast<int64_t>(settings.maxSeconds * 1e6));
   state.order.reset(launch);
@@ -106,8 +107,11 @@ Result<EmulatorReport> HostEmulator::run(const EmulatedModule &module,
   work();
   for (std::thread &worker : workers)
     worker.join();
-  if (state.stop)
+  if (state.stop) {
+    if (const std::string line = lineOf(module, state.site); !line.empty())
+      state.error.notes.push_back(line);
     return std::move(state.error);
+  }
   EmulatorReport report;
   report.blocks = launch.blocks;
   report.steps = state.steps;

@@ -233,3 +233,26 @@ TEST_CASE("accumulators hold NaN until wgmma_wait delivers them") {
   const float unwritten = first("wgmma_commit(); wgmma_wait<0>();", false, "a + 512");
   CHECK(unwritten != unwritten);
 }
+
+TEST_CASE("a fault is told with the line of the kernel it is in") {
+  const std::string text = oneWarp("int v = 1;\n  st_global_b32(y, 8192, v);\n");
+  INFO(text);
+  CHECK(contains(text, "st_global_b32(y, 8192, v);"));
+  CHECK(contains(text, "line "));
+}
+
+TEST_CASE("integer arithmetic that is not the same everywhere") {
+  const std::string big = "const int big = 2147483600 + thread_index() * 2;\n";
+  CHECK(oneWarp("st_global_b32(y, 4 * thread_index(), 2147483600 + thread_index());") == "");
+  CHECK(contains(
+      oneWarp(big + "const int sum = big + 40; st_global_b32(y, 4 * thread_index(), sum);"),
+      "integer arithmetic: 2147483608 + 40 overflows"));
+  CHECK(contains(oneWarp(big + "st_global_b32(y, 0, big * 3);"), "2147483600 * 3 overflows"));
+  CHECK(contains(oneWarp("st_global_b32(y, 0, 5 / thread_index());"), "5 / 0"));
+  CHECK(contains(oneWarp("st_global_b32(y, 0, 5 % thread_index());"), "5 / 0"));
+  CHECK(contains(oneWarp("st_global_b32(y, 4 * thread_index(), 1 << (thread_index() + 4));"),
+                 "1 shifted by 32 overflows"));
+  // Offsets are wide.
+  CHECK(oneWarp("st_global_b32(y, 2147483600ll * 3 - 6442450800ll + 4 * thread_index(), 1);") ==
+        "");
+}
