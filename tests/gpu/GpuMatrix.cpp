@@ -34,8 +34,8 @@ constexpr int mostRestarts = 20;
 
 struct Options {
   std::string folder, journal, markdown, lines, only;
-  bool isQuick = false, separate = false, shortensY = false, inProcess = false, withMatrix = true,
-       withLaunch = true, listOnly = false, isWorker = false;
+  bool faults = false, isQuick = false, separate = false, shortensY = false, inProcess = false,
+       withMatrix = true, withLaunch = true, listOnly = false, isWorker = false;
   unsigned threads = 0;
   double seconds = 0; ///< of everything; 0: no limit
   double hangSeconds = 10;
@@ -355,6 +355,19 @@ int runWorker(const Options &options, const std::vector<Case> &cases) {
   return worker.run() ? 0 : exitTimeout;
 }
 
+/// Loses this process's context, for the test of those who go on without it.
+int runFault(const Options &options, const std::vector<Case> &cases) {
+  Result<std::shared_ptr<Cache>> bundle = openBundle(options.folder);
+  if (!bundle)
+    return fmt::print(stderr, "{}\n", bundle.error().text()), 2;
+  onContextLost(leaveLost);
+  Result<std::unique_ptr<Device>> device = Device::open(0);
+  if (!device)
+    return fmt::print(stderr, "{}\n", device.error().text()), 2;
+  (*device)->makeCurrent();
+  return faultOnPurpose({**device, *bundle, cases, true});
+}
+
 /// Checks that a full run makes.
 size_t plannedChecks(const Options &options, Cache &bundle, const std::vector<Case> &cases) {
   size_t count = 0;
@@ -478,6 +491,7 @@ element with the oracle; then tests launches: graphs, captures, streams, threads
   --quick            a few kernels and routings, for compute-sanitizer
   --separate         every tensor in an allocation of its exact size
   --short-y          with --separate, y gets half its memory: a memory checker must notice
+  --fault            launch a kernel that writes to nobody's memory: exit code 3 when the GPU notices
   --in-process       no worker processes: a lost context ends the run
   --no-matrix        launch tests only
   --no-launch        kernels only
@@ -514,8 +528,9 @@ int main(int argc, char **argv) {
     if (option == "--help")
       return fmt::print("{}", help), 0;
     if (flag("--quick", options.isQuick) || flag("--separate", options.separate) ||
-        flag("--short-y", options.shortensY) || flag("--in-process", options.inProcess) ||
-        flag("--list", options.listOnly) || flag("--no-matrix", options.withMatrix, false) ||
+        flag("--fault", options.faults) || flag("--short-y", options.shortensY) ||
+        flag("--in-process", options.inProcess) || flag("--list", options.listOnly) ||
+        flag("--no-matrix", options.withMatrix, false) ||
         flag("--no-launch", options.withLaunch, false))
       continue;
     if (option[0] != '-') {
@@ -552,6 +567,8 @@ int main(int argc, char **argv) {
   Result<std::vector<Case>> cases = readCases(options.folder);
   if (!cases)
     return fmt::print(stderr, "moejit-gpu-tests: {}\n", cases.error().text()), 2;
+  if (options.faults)
+    return runFault(options, *cases);
   if (options.isWorker)
     return runWorker(options, *cases);
   Result<std::shared_ptr<Cache>> bundle = openBundle(options.folder);

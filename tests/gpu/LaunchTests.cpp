@@ -22,8 +22,9 @@ using oracle::ProblemOptions;
 using oracle::Random;
 using oracle::Routing;
 
-std::unique_ptr<Jit> LaunchContext::makeJit() const {
+std::unique_ptr<Jit> LaunchContext::makeJit(const PlanRequest &plan) const {
   JitOptions options;
+  options.plan = plan;
   options.cache = bundle;
   options.driver = &device.api();
   return std::make_unique<Jit>(std::move(options));
@@ -536,6 +537,10 @@ const std::vector<LaunchTest> &launchTests() {
       {"two devices", twoDevices},
       {"fewer SMs", fewSms},
       {"refusals", refusals},
+      {"checked kernels", checkedKernels},
+      {"a launch after a fault elsewhere", afterAbort},
+      {"rows past 2^31 elements", rowsPast31Bits},
+      {"weights past 2^31 elements", weightsPast31Bits},
       {"host time of a launch", hostTime},
       {"bandwidth of quantizations", quantizeBandwidth},
   };

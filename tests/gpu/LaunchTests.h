@@ -22,7 +22,7 @@ struct LaunchContext {
   bool isQuick = false; ///< fewer repetitions
 
   /// A Jit of its own, which has loaded nothing.
-  std::unique_ptr<Jit> makeJit() const;
+  std::unique_ptr<Jit> makeJit(const PlanRequest &plan = {}) const;
   const Case *find(std::string_view name) const;
 };
 
@@ -33,5 +33,15 @@ struct LaunchTest {
 };
 
 const std::vector<LaunchTest> &launchTests();
+
+/// The tests of EdgeLaunches.cpp.
+Result<std::string> checkedKernels(const LaunchContext &context);
+Result<std::string> afterAbort(const LaunchContext &context);
+Result<std::string> rowsPast31Bits(const LaunchContext &context);
+Result<std::string> weightsPast31Bits(const LaunchContext &context);
+
+/// Launches a kernel that writes to nobody's memory and waits for it: the context, and with it the
+/// process, is lost. Returns 1 when it is not, 2 when there was nothing to launch.
+int faultOnPurpose(const LaunchContext &context);
 
 } // namespace moejit::gpu

@@ -5,6 +5,7 @@
 #include "runtime/Jit.h"
 #include "runtime/Rules.h"
 #include "tests/gpu/QuantizeSpecs.h"
+#include "tests/pipeline/MatrixCensus.h"
 
 #include <fmt/format.h>
 
@@ -375,6 +376,36 @@ void addOthers(std::vector<Entry> &entries) {
   addDecode(entries);
 }
 
+/// Kernels that cover every pair of values of the matrix of tests/pipeline that is legal together.
+void addGenerated(std::vector<Entry> &entries) {
+  std::string problem;
+  test::matrix::Census census = test::matrix::takeCensus(0, 53, problem);
+  int index = 0;
+  for (const test::matrix::Choice &choice : test::matrix::coveringSet(census.legal)) {
+    Spec spec = test::matrix::specOf(choice);
+    add(entries,
+        fmt::format("generated.{}.{}{}", index++, dispatchName(spec.dispatch),
+                    spec.quantizeFrom ? ".quantized" : ""),
+        "matrix generated", spec);
+  }
+}
+
+/// Kernels of launch tests alone: checked ones, tensors past 2^31 elements; 1024 experts.
+void addEdges(std::vector<Entry> &entries) {
+  for (Entry &entry : entries)
+    if (entry.name == "grouped.w-block.x-group-mn.bf16.328x720" ||
+        entry.name == "grouped.w-channel.x-token.bf16.328x720")
+      entry.groups += " checked";
+  std::vector<NamedLayout> x = activationLayouts(Dispatch::Grouped),
+                           w = weightLayouts(Dispatch::Grouped);
+  add(entries, "wide.rows", "wide",
+      specOf(Dispatch::Grouped, w[2], x[2], ElementType::BF16, {2, 2048, 2048}));
+  add(entries, "wide.experts", "wide",
+      specOf(Dispatch::Grouped, w[3], x[4], ElementType::BF16, {512, 2048, 4096}));
+  Spec spec = specOf(Dispatch::Grouped, w[2], x[2], ElementType::BF16, {1024, 64, 144});
+  add(entries, nameOf(spec, w[2].name, x[2].name) + ".e1024", "matrix many", spec);
+}
+
 Result<void> addCatalogue(std::vector<Entry> &entries, const std::string &folder) {
   std::vector<std::filesystem::path> files;
   std::error_code problem;
@@ -429,12 +460,17 @@ Result<void> build(const std::vector<Entry> &entries, const std::string &folder,
     return artifact;
   };
   Jit jit(options);
+  options.plan.checked = true;
+  Jit checkedJit(options);
 
   auto start = std::chrono::steady_clock::now();
   std::atomic<size_t> next = 0, failed = 0;
   auto work = [&] {
     for (size_t i = next++; i < entries.size(); i = next++) {
       Result<void> built = jit.build(entries[i].spec);
+      bool isChecked = (' ' + entries[i].groups + ' ').find(" checked ") != std::string::npos;
+      if (built && isChecked)
+        built = checkedJit.build(entries[i].spec);
       if (built)
         continue;
       ++failed;
@@ -475,7 +511,8 @@ Compiles what moejit-gpu-tests and speed.py run into FOLDER/bundle and lists it 
   --kernels FOLDER  the catalogue, *.mlir
   --threads N       compile on N threads (2)
   --only TEXT       only specs whose name contains TEXT
-  --group WORD      only specs of that group: matrix, quick, many, catalogue, quantize or
+  --group WORD      only specs of that group: matrix, quick, many, generated, wide, checked,
+                    catalogue, quantize or
                     quantize-speed
   --list            print the specs and compile nothing
 
@@ -528,6 +565,8 @@ int main(int argc, char **argv) {
   addMatrix(entries, Dispatch::Eager);
   addMatrix(entries, Dispatch::Masked);
   addOthers(entries);
+  addGenerated(entries);
+  addEdges(entries);
   for (const gpu::QuantizeSpec &quantization : gpu::quantizeSpecs())
     add(entries, quantization.name, quantization.isQuick ? "quantize quick" : "quantize",
         quantization.spec);
