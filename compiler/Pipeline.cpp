@@ -62,6 +62,10 @@ const OptionalPass schedule[] = {
      [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
        return plan.hoistRelease ? tile::createTileHoistRelease() : nullptr;
      }},
+    {"tile-unroll-slots",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       return plan.unrollSlots ? tile::createTileUnrollSlots() : nullptr;
+     }},
     {"tile-stage-stores",
      [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
        return plan.store == StorePath::Staged ? tile::createTileStageStores() : nullptr;

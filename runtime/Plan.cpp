@@ -100,6 +100,7 @@ KernelPlan widePlan(const Spec &spec, const Target &target) {
     plan.tileN = 128;
   if (spec.outType == ElementType::F32)
     plan.store = StorePath::Direct;
+  plan.unrollSlots = true;
   fitStages(plan, spec, target);
   return plan;
 }
@@ -112,6 +113,7 @@ KernelPlan narrowPlan(const Spec &spec, const Target &target) {
   plan.stages = 5;
   plan.weightPolicy = CachePolicy::EvictFirst;
   plan.scheduler = SchedulerKind::Static;
+  plan.unrollSlots = false;
   fitStages(plan, spec, target);
   return plan;
 }

@@ -31,6 +31,7 @@ enum class CachePolicy { Normal, EvictFirst };
   X(StorePath, store, StorePath::Staged, "how results reach global memory")                        \
   X(bool, skipEmptyRows, true, "64-row batches past the last row issue no wgmma")                  \
   X(bool, hoistRelease, true, "a slot is freed before the last promotion reads registers")         \
+  X(bool, unrollSlots, false, "slots are constants where steps are a multiple of them")            \
   X(bool, prefetchTile, true, "the next tile is drawn before the store of this one")               \
   X(int64_t, vectors, 1, "vectors of eight elements a lane of a quantization has under way")       \
   X(int64_t, granuleWarps, 1, "warps that quantize one long granule together")                     \

@@ -34,6 +34,7 @@ KernelPlan randomPlan(oracle::Random &random, const Spec &spec) {
     plan.store = random.below(2) ? StorePath::Direct : StorePath::Staged;
     plan.skipEmptyRows = random.below(2);
     plan.hoistRelease = random.below(2);
+    plan.unrollSlots = random.below(2);
     plan.prefetchTile = random.below(2);
     plan.checked = random.below(4) == 0;
     plan.weightPolicy = random.below(2) ? CachePolicy::EvictFirst : CachePolicy::Normal;

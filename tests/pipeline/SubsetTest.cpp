@@ -44,7 +44,8 @@ Spec channelByToken() {
 /// A plan that every optional pass has something to do for.
 KernelPlan busyPlan() {
   KernelPlan plan;
-  plan.stages = 3;
+  plan.stages = 2; // four steps are two turns of the ring
+  plan.unrollSlots = true;
   plan.scheduler = SchedulerKind::Queue;
   plan.raster = 2;
   plan.weightPolicy = CachePolicy::EvictFirst;

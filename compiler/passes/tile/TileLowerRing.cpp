@@ -143,16 +143,27 @@ struct LowerRing : tile::impl::TileLowerRingBase<LowerRing> {
     OpBuilder builder(await);
     Code code(builder, await.getLoc());
     Value cursor = cursorOf(ring, await, /*isFilling=*/false);
-    // The shuffle makes the address the same in every lane for the compiler too: descriptors made
-    // of it then live in uniform registers (measured: 525 to 442 million warp instructions, tensor
-    // pipe use 75 to 82 %).
-    Value slot = code.name(ptx::ShflIdxOp::create(builder, await.getLoc(),
-                                                  code.get(cursor, {code.index(0)}), code.i32(0)),
-                           "slot");
     Value phase = code.name(code.get(cursor, {code.index(1)}), "phase");
+    Value slot;
+    if (Value index = await.getIndex()) {
+      slot = code.add(firstSlot(code, ring), code.mul(index, *ring.getStride()));
+    } else {
+      // The shuffle makes the address the same in every lane for the compiler too: descriptors made
+      // of it then live in uniform registers (measured: 525 to 442 million warp instructions,
+      // tensor pipe use 75 to 82 %).
+      slot = ptx::ShflIdxOp::create(builder, await.getLoc(), code.get(cursor, {code.index(0)}),
+                                    code.i32(0));
+    }
+    code.name(slot, "slot");
     ptx::MbarrierWaitOp::create(builder, await.getLoc(), code.add(slot, *ring.getBarrierOffset()),
                                 phase);
-    advance(code, ring, cursor, slot, phase);
+    if (Value index = await.getIndex()) {
+      // The cursor's slot is the first before a turn and after it.
+      Value isLast = code.equal(index, code.i32(ring.getStages() - 1));
+      code.set(cursor, {code.index(1)}, code.bitXor(phase, code.extend(isLast)));
+    } else {
+      advance(code, ring, cursor, slot, phase);
+    }
     replaceSlot(await.getSlot(), slot);
     await.erase();
   }
