@@ -42,10 +42,6 @@ static __device__ __forceinline__ void st_shared_i32(int address, int value) {
   asm volatile("st.shared.b32 [%0], %1;" :: "r"(address), "r"(value) : "memory");
 }
 
-static __device__ __forceinline__ void fence_proxy_async() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-
 static __device__ __forceinline__ void bar_sync(int id, int threads) {
   asm volatile("bar.sync %0, %1;" :: "r"(id), "r"(threads) : "memory");
 }
@@ -268,7 +264,6 @@ moejit_kernel(const __grid_constant__ TensorMap xMap, const __grid_constant__ Te
       mbarrier_init(full + 8, 8);
     }
     fence_mbarrier_init();
-    fence_proxy_async();
   }
   bar_sync(0, 384);
   if (warp < 4) {
@@ -462,222 +457,214 @@ moejit_kernel(const __grid_constant__ TensorMap xMap, const __grid_constant__ Te
       }
       const int v62 = isOwned ? 56 : 0;
       if (rowsInTile > 64) {
-        const int v63 = shared + 200704;
-        const int v64 = warpgroup * 16384;
-        const int v65 = lane >> 2;
-        const int v66 = warpInGroup * 16;
-        const int v67 = v66 + v65;
-        const int v68 = tileRow & 3;
-        const int v69 = (v67 + v68) * 4;
-        const int v70 = (v67 + 8 + v68) * 4;
-        const int v71 = (warpgroup * 128) >> 7;
-        const int v72 = (expert * 32 + (tileColumn >> 7)) * 56;
-        const int v73 = v71 * 56;
-        const int v74 = v71 * 128;
-        const int v75 = v66 + 64 + v65;
-        const int v76 = (v75 + v68) * 4;
-        const int v77 = (v75 + 8 + v68) * 4;
-        const bool v78 = lane == 0;
-        for (int kStep = 0; kStep < v62; ++kStep) {
-          const int k = kStep * 128;
-          const int slot = shfl_idx(drain[0], 0);
-          const int phase = drain[1];
-          mbarrier_wait(slot + 50048, phase);
-          const int v79 = slot + 50176;
-          const bool v80 = v79 == v63;
-          drain[0] = v80 ? shared : v79;
-          drain[1] = phase ^ (int)v80;
-          regs_pin(part);
-          wgmma_fence();
-          const int descA = (slot >> 4) | 65536;
-          const int descB = ((slot + 16384 + v64) >> 4) | 65536;
-          wgmma_m64n128k32_e4m3_e4m3(part, descA, descB, 0);
-          const int v81 = descB + 2;
-          wgmma_m64n128k32_e4m3_e4m3(part, descA + 2, v81, 1);
-          const int v82 = descB + 4;
-          wgmma_m64n128k32_e4m3_e4m3(part, descA + 4, v82, 1);
-          const int v83 = descB + 6;
-          wgmma_m64n128k32_e4m3_e4m3(part, descA + 6, v83, 1);
-          wgmma_commit();
-          const int v84 = slot + 49152;
-          const float rowScale = ld_shared_f32(v84 + v69);
-          const float rowScaleBelow = ld_shared_f32(v84 + v70);
-          const int v85 = ((v72 + (k >> 7) + v73) & 3) * 4;
-          const int v86 = slot + 49792 + v74 + v85;
-          const float columnScale = ld_shared_f32(v86);
-          wgmma_wait<0>();
-          regs_pin(part);
-          const float v87 = mul_f32(rowScale, columnScale);
-          const float v88 = mul_f32(rowScaleBelow, columnScale);
+        for (int kTurn = 0; kTurn < v62; kTurn += 4) {
           #pragma unroll
-          for (int v89 = 0; v89 < 64; v89 += 4) {
-            acc[0][v89] = fma_f32(part[v89], v87, acc[0][v89]);
-            const int v90 = v89 + 1;
-            acc[0][v90] = fma_f32(part[v90], v87, acc[0][v90]);
-            const int v91 = v89 + 2;
-            acc[0][v91] = fma_f32(part[v91], v88, acc[0][v91]);
-            const int v92 = v89 + 3;
-            acc[0][v92] = fma_f32(part[v92], v88, acc[0][v92]);
-          }
-          regs_pin(part);
-          wgmma_fence();
-          const int descA_1 = ((slot + 8192) >> 4) | 65536;
-          wgmma_m64n128k32_e4m3_e4m3(part, descA_1, descB, 0);
-          wgmma_m64n128k32_e4m3_e4m3(part, descA_1 + 2, v81, 1);
-          wgmma_m64n128k32_e4m3_e4m3(part, descA_1 + 4, v82, 1);
-          wgmma_m64n128k32_e4m3_e4m3(part, descA_1 + 6, v83, 1);
-          wgmma_commit();
-          const float rowScale_1 = ld_shared_f32(v84 + v76);
-          const float rowScaleBelow_1 = ld_shared_f32(v84 + v77);
-          const float columnScale_1 = ld_shared_f32(v86);
-          wgmma_wait<0>();
-          regs_pin(part);
-          const int v93 = slot + 50056;
-          syncwarp();
-          if (v78) {
-            mbarrier_arrive(v93);
-          }
-          const float v94 = mul_f32(rowScale_1, columnScale_1);
-          const float v95 = mul_f32(rowScaleBelow_1, columnScale_1);
-          #pragma unroll
-          for (int v96 = 0; v96 < 64; v96 += 4) {
-            acc[1][v96] = fma_f32(part[v96], v94, acc[1][v96]);
-            const int v97 = v96 + 1;
-            acc[1][v97] = fma_f32(part[v97], v94, acc[1][v97]);
-            const int v98 = v96 + 2;
-            acc[1][v98] = fma_f32(part[v98], v95, acc[1][v98]);
-            const int v99 = v96 + 3;
-            acc[1][v99] = fma_f32(part[v99], v95, acc[1][v99]);
+          for (int slotIndex = 0; slotIndex < 4; ++slotIndex) {
+            const int kStep = kTurn + slotIndex;
+            const int k = kStep * 128;
+            const int phase = drain[1];
+            const int slot = shared + slotIndex * 50176;
+            mbarrier_wait(slot + 50048, phase);
+            drain[1] = phase ^ (int)(slotIndex == 3);
+            regs_pin(part);
+            wgmma_fence();
+            const int descA = (slot >> 4) | 65536;
+            const int descB = ((slot + 16384 + warpgroup * 16384) >> 4) | 65536;
+            wgmma_m64n128k32_e4m3_e4m3(part, descA, descB, 0);
+            const int v63 = descB + 2;
+            wgmma_m64n128k32_e4m3_e4m3(part, descA + 2, v63, 1);
+            const int v64 = descB + 4;
+            wgmma_m64n128k32_e4m3_e4m3(part, descA + 4, v64, 1);
+            const int v65 = descB + 6;
+            wgmma_m64n128k32_e4m3_e4m3(part, descA + 6, v65, 1);
+            wgmma_commit();
+            const int v66 = lane >> 2;
+            const int v67 = warpInGroup * 16;
+            const int v68 = v67 + v66;
+            const int v69 = slot + 49152;
+            const int v70 = tileRow & 3;
+            const float rowScale = ld_shared_f32(v69 + (v68 + v70) * 4);
+            const float rowScaleBelow = ld_shared_f32(v69 + (v68 + 8 + v70) * 4);
+            const int v71 = (warpgroup * 128) >> 7;
+            const int v72 = (expert * 32 + (tileColumn >> 7)) * 56 + (k >> 7);
+            const int v73 = ((v72 + v71 * 56) & 3) * 4;
+            const int v74 = slot + 49792 + v71 * 128 + v73;
+            const float columnScale = ld_shared_f32(v74);
+            wgmma_wait<0>();
+            regs_pin(part);
+            const float v75 = mul_f32(rowScale, columnScale);
+            const float v76 = mul_f32(rowScaleBelow, columnScale);
+            #pragma unroll
+            for (int v77 = 0; v77 < 64; v77 += 4) {
+              acc[0][v77] = fma_f32(part[v77], v75, acc[0][v77]);
+              const int v78 = v77 + 1;
+              acc[0][v78] = fma_f32(part[v78], v75, acc[0][v78]);
+              const int v79 = v77 + 2;
+              acc[0][v79] = fma_f32(part[v79], v76, acc[0][v79]);
+              const int v80 = v77 + 3;
+              acc[0][v80] = fma_f32(part[v80], v76, acc[0][v80]);
+            }
+            regs_pin(part);
+            wgmma_fence();
+            const int descA_1 = ((slot + 8192) >> 4) | 65536;
+            wgmma_m64n128k32_e4m3_e4m3(part, descA_1, descB, 0);
+            wgmma_m64n128k32_e4m3_e4m3(part, descA_1 + 2, v63, 1);
+            wgmma_m64n128k32_e4m3_e4m3(part, descA_1 + 4, v64, 1);
+            wgmma_m64n128k32_e4m3_e4m3(part, descA_1 + 6, v65, 1);
+            wgmma_commit();
+            const int v81 = v67 + 64 + v66;
+            const float rowScale_1 = ld_shared_f32(v69 + (v81 + v70) * 4);
+            const float rowScaleBelow_1 = ld_shared_f32(v69 + (v81 + 8 + v70) * 4);
+            const float columnScale_1 = ld_shared_f32(v74);
+            wgmma_wait<0>();
+            regs_pin(part);
+            const int v82 = slot + 50056;
+            syncwarp();
+            if (lane == 0) {
+              mbarrier_arrive(v82);
+            }
+            const float v83 = mul_f32(rowScale_1, columnScale_1);
+            const float v84 = mul_f32(rowScaleBelow_1, columnScale_1);
+            #pragma unroll
+            for (int v85 = 0; v85 < 64; v85 += 4) {
+              acc[1][v85] = fma_f32(part[v85], v83, acc[1][v85]);
+              const int v86 = v85 + 1;
+              acc[1][v86] = fma_f32(part[v86], v83, acc[1][v86]);
+              const int v87 = v85 + 2;
+              acc[1][v87] = fma_f32(part[v87], v84, acc[1][v87]);
+              const int v88 = v85 + 3;
+              acc[1][v88] = fma_f32(part[v88], v84, acc[1][v88]);
+            }
           }
         }
       } else {
-        const int v100 = shared + 200704;
-        const int v101 = warpgroup * 16384;
-        const int v102 = warpInGroup * 16 + (lane >> 2);
-        const int v103 = tileRow & 3;
-        const int v104 = (v102 + v103) * 4;
-        const int v105 = (v102 + 8 + v103) * 4;
-        const int v106 = (warpgroup * 128) >> 7;
-        const int v107 = (expert * 32 + (tileColumn >> 7)) * 56;
-        const int v108 = v106 * 56;
-        const int v109 = v106 * 128;
-        const bool v110 = lane == 0;
+        const int v89 = shared + 200704;
+        const int v90 = warpgroup * 16384;
+        const int v91 = warpInGroup * 16 + (lane >> 2);
+        const int v92 = tileRow & 3;
+        const int v93 = (v91 + v92) * 4;
+        const int v94 = (v91 + 8 + v92) * 4;
+        const int v95 = (warpgroup * 128) >> 7;
+        const int v96 = (expert * 32 + (tileColumn >> 7)) * 56;
+        const int v97 = v95 * 56;
+        const int v98 = v95 * 128;
+        const bool v99 = lane == 0;
         for (int kStep = 0; kStep < v62; ++kStep) {
           const int k = kStep * 128;
-          const int slot = shfl_idx(drain[0], 0);
           const int phase = drain[1];
+          const int slot = shfl_idx(drain[0], 0);
           mbarrier_wait(slot + 50048, phase);
-          const int v111 = slot + 50176;
-          const bool v112 = v111 == v100;
-          drain[0] = v112 ? shared : v111;
-          drain[1] = phase ^ (int)v112;
+          const int v100 = slot + 50176;
+          const bool v101 = v100 == v89;
+          drain[0] = v101 ? shared : v100;
+          drain[1] = phase ^ (int)v101;
           regs_pin(part);
           wgmma_fence();
           const int descA = (slot >> 4) | 65536;
-          const int descB = ((slot + 16384 + v101) >> 4) | 65536;
+          const int descB = ((slot + 16384 + v90) >> 4) | 65536;
           wgmma_m64n128k32_e4m3_e4m3(part, descA, descB, 0);
           wgmma_m64n128k32_e4m3_e4m3(part, descA + 2, descB + 2, 1);
           wgmma_m64n128k32_e4m3_e4m3(part, descA + 4, descB + 4, 1);
           wgmma_m64n128k32_e4m3_e4m3(part, descA + 6, descB + 6, 1);
           wgmma_commit();
-          const int v113 = slot + 49152;
-          const float rowScale = ld_shared_f32(v113 + v104);
-          const float rowScaleBelow = ld_shared_f32(v113 + v105);
-          const int v114 = ((v107 + (k >> 7) + v108) & 3) * 4;
-          const float columnScale = ld_shared_f32(slot + 49792 + v109 + v114);
+          const int v102 = slot + 49152;
+          const float rowScale = ld_shared_f32(v102 + v93);
+          const float rowScaleBelow = ld_shared_f32(v102 + v94);
+          const int v103 = ((v96 + (k >> 7) + v97) & 3) * 4;
+          const float columnScale = ld_shared_f32(slot + 49792 + v98 + v103);
           wgmma_wait<0>();
           regs_pin(part);
-          const int v115 = slot + 50056;
+          const int v104 = slot + 50056;
           syncwarp();
-          if (v110) {
-            mbarrier_arrive(v115);
+          if (v99) {
+            mbarrier_arrive(v104);
           }
-          const float v116 = mul_f32(rowScale, columnScale);
-          const float v117 = mul_f32(rowScaleBelow, columnScale);
+          const float v105 = mul_f32(rowScale, columnScale);
+          const float v106 = mul_f32(rowScaleBelow, columnScale);
           #pragma unroll
-          for (int v118 = 0; v118 < 64; v118 += 4) {
-            acc[0][v118] = fma_f32(part[v118], v116, acc[0][v118]);
-            const int v119 = v118 + 1;
-            acc[0][v119] = fma_f32(part[v119], v116, acc[0][v119]);
-            const int v120 = v118 + 2;
-            acc[0][v120] = fma_f32(part[v120], v117, acc[0][v120]);
-            const int v121 = v118 + 3;
-            acc[0][v121] = fma_f32(part[v121], v117, acc[0][v121]);
+          for (int v107 = 0; v107 < 64; v107 += 4) {
+            acc[0][v107] = fma_f32(part[v107], v105, acc[0][v107]);
+            const int v108 = v107 + 1;
+            acc[0][v108] = fma_f32(part[v108], v105, acc[0][v108]);
+            const int v109 = v107 + 2;
+            acc[0][v109] = fma_f32(part[v109], v106, acc[0][v109]);
+            const int v110 = v107 + 3;
+            acc[0][v110] = fma_f32(part[v110], v106, acc[0][v110]);
           }
         }
       }
-      const int v122 = queue[0];
-      const int v123 = queue[1];
-      const int tileFull = v0 + v122 * 8;
-      mbarrier_wait(tileFull, v123);
-      const int v124 = ld_shared_i32(v0 + (v122 * 4 + 32));
-      const int v125 = shfl_idx(v124, 0);
+      const int v111 = queue[0];
+      const int v112 = queue[1];
+      const int tileFull = v0 + v111 * 8;
+      mbarrier_wait(tileFull, v112);
+      const int v113 = ld_shared_i32(v0 + (v111 * 4 + 32));
+      const int v114 = shfl_idx(v113, 0);
       if (v50) {
         mbarrier_arrive(tileFull + 16);
       }
-      const bool v126 = v122 == 1;
-      queue[0] = v126 ? 0 : v122 + 1;
-      queue[1] = v123 ^ (int)v126;
-      walk[0] = v125;
+      const bool v115 = v111 == 1;
+      queue[0] = v115 ? 0 : v111 + 1;
+      queue[1] = v112 ^ (int)v115;
+      walk[0] = v114;
       while (true) {
-        const bool v127 = walk[0] >= walk[4] + ((walk[3] - walk[2] + 127) >> 7) * 16;
-        if (!(walk[1] < 258 && v127))
+        const bool v116 = walk[0] >= walk[4] + ((walk[3] - walk[2] + 127) >> 7) * 16;
+        if (!(walk[1] < 258 && v116))
           break;
         const int group_1 = walk[1] + 1;
         const int low_1 = walk[3];
         walk[4] = walk[4] + ((walk[3] - walk[2] + 127) >> 7) * 16;
         walk[1] = group_1;
         walk[2] = low_1;
-        const int v128 = ld_shared_i32(v46 + (group_1 < 256 ? group_1 : 256) * 4);
-        const int v129 = group_1 > 256 ? rows : v128;
-        walk[3] = low_1 > v129 ? low_1 : v129;
+        const int v117 = ld_shared_i32(v46 + (group_1 < 256 ? group_1 : 256) * 4);
+        const int v118 = group_1 > 256 ? rows : v117;
+        walk[3] = low_1 > v118 ? low_1 : v118;
       }
-      const int v130 = v51 + tileColumn;
+      const int v119 = v51 + tileColumn;
       if (firstRow < rowsInTile) {
         const int into = buffer + (lane & 15) * 144 + (lane >> 4) * 16;
         syncwarp();
         #pragma unroll
-        for (int v131 = 0; v131 < 8; v131 += 2) {
-          const int v132 = v131 * 4;
-          const int v133 = cvt_bf16x2_f32(acc[0][v132 + 2], acc[0][v132 + 3]);
-          const int v134 = cvt_bf16x2_f32(acc[0][v132 + 4], acc[0][v132 + 5]);
-          const int v135 = cvt_bf16x2_f32(acc[0][v132 + 6], acc[0][v132 + 7]);
-          stmatrix_x4(into + v131 * 16, cvt_bf16x2_f32(acc[0][v132], acc[0][v132 + 1]), v133, v134, v135);
+        for (int v120 = 0; v120 < 8; v120 += 2) {
+          const int v121 = v120 * 4;
+          const int v122 = cvt_bf16x2_f32(acc[0][v121 + 2], acc[0][v121 + 3]);
+          const int v123 = cvt_bf16x2_f32(acc[0][v121 + 4], acc[0][v121 + 5]);
+          const int v124 = cvt_bf16x2_f32(acc[0][v121 + 6], acc[0][v121 + 7]);
+          stmatrix_x4(into + v120 * 16, cvt_bf16x2_f32(acc[0][v121], acc[0][v121 + 1]), v122, v123, v124);
         }
         syncwarp();
-        const int v136 = lane & 7;
-        const int v137 = v130 + v136 * 8;
+        const int v125 = lane & 7;
+        const int v126 = v119 + v125 * 8;
         #pragma unroll
-        for (int v138 = 0; v138 < 16; v138 += 4) {
-          const int v139 = v138 + (lane >> 3);
-          const int v140 = firstRow + v139;
-          if (v140 < rowsInTile) {
+        for (int v127 = 0; v127 < 16; v127 += 4) {
+          const int v128 = v127 + (lane >> 3);
+          const int v129 = firstRow + v128;
+          if (v129 < rowsInTile) {
             int vector[4];
-            ld_shared_v4(buffer + v139 * 144 + v136 * 16, vector);
-            const long long v141 = (long long)(tileRow + v140) * yStrideBytes + (long long)v137 * 2ll;
-            st_global_v4(y, v141, vector);
+            ld_shared_v4(buffer + v128 * 144 + v125 * 16, vector);
+            const long long v130 = (long long)(tileRow + v129) * yStrideBytes + (long long)v126 * 2ll;
+            st_global_v4(y, v130, vector);
           }
         }
         syncwarp();
         #pragma unroll
-        for (int v142 = 0; v142 < 8; v142 += 2) {
-          const int v143 = v142 * 4;
-          const int v144 = cvt_bf16x2_f32(acc[0][v143 + 32], acc[0][v143 + 33]);
-          const int v145 = cvt_bf16x2_f32(acc[0][v143 + 34], acc[0][v143 + 35]);
-          const int v146 = cvt_bf16x2_f32(acc[0][v143 + 36], acc[0][v143 + 37]);
-          stmatrix_x4(into + v142 * 16, v144, v145, v146, cvt_bf16x2_f32(acc[0][v143 + 38], acc[0][v143 + 39]));
+        for (int v131 = 0; v131 < 8; v131 += 2) {
+          const int v132 = v131 * 4;
+          const int v133 = cvt_bf16x2_f32(acc[0][v132 + 32], acc[0][v132 + 33]);
+          const int v134 = cvt_bf16x2_f32(acc[0][v132 + 34], acc[0][v132 + 35]);
+          const int v135 = cvt_bf16x2_f32(acc[0][v132 + 36], acc[0][v132 + 37]);
+          stmatrix_x4(into + v131 * 16, v133, v134, v135, cvt_bf16x2_f32(acc[0][v132 + 38], acc[0][v132 + 39]));
         }
         syncwarp();
-        const int v147 = v137 + 64;
+        const int v136 = v126 + 64;
         #pragma unroll
-        for (int v148 = 0; v148 < 16; v148 += 4) {
-          const int v149 = v148 + (lane >> 3);
-          const int v150 = firstRow + v149;
-          if (v150 < rowsInTile) {
+        for (int v137 = 0; v137 < 16; v137 += 4) {
+          const int v138 = v137 + (lane >> 3);
+          const int v139 = firstRow + v138;
+          if (v139 < rowsInTile) {
             int vector[4];
-            ld_shared_v4(buffer + v149 * 144 + v136 * 16, vector);
-            const long long v151 = (long long)(tileRow + v150) * yStrideBytes + (long long)v147 * 2ll;
-            st_global_v4(y, v151, vector);
+            ld_shared_v4(buffer + v138 * 144 + v125 * 16, vector);
+            const long long v140 = (long long)(tileRow + v139) * yStrideBytes + (long long)v136 * 2ll;
+            st_global_v4(y, v140, vector);
           }
         }
       }
@@ -685,47 +672,47 @@ moejit_kernel(const __grid_constant__ TensorMap xMap, const __grid_constant__ Te
         const int into = buffer + (lane & 15) * 144 + (lane >> 4) * 16;
         syncwarp();
         #pragma unroll
-        for (int v152 = 0; v152 < 8; v152 += 2) {
-          const int v153 = v152 * 4;
-          const int v154 = cvt_bf16x2_f32(acc[1][v153 + 2], acc[1][v153 + 3]);
-          const int v155 = cvt_bf16x2_f32(acc[1][v153 + 4], acc[1][v153 + 5]);
-          const int v156 = cvt_bf16x2_f32(acc[1][v153 + 6], acc[1][v153 + 7]);
-          stmatrix_x4(into + v152 * 16, cvt_bf16x2_f32(acc[1][v153], acc[1][v153 + 1]), v154, v155, v156);
+        for (int v141 = 0; v141 < 8; v141 += 2) {
+          const int v142 = v141 * 4;
+          const int v143 = cvt_bf16x2_f32(acc[1][v142 + 2], acc[1][v142 + 3]);
+          const int v144 = cvt_bf16x2_f32(acc[1][v142 + 4], acc[1][v142 + 5]);
+          const int v145 = cvt_bf16x2_f32(acc[1][v142 + 6], acc[1][v142 + 7]);
+          stmatrix_x4(into + v141 * 16, cvt_bf16x2_f32(acc[1][v142], acc[1][v142 + 1]), v143, v144, v145);
         }
         syncwarp();
-        const int v157 = lane & 7;
-        const int v158 = v130 + v157 * 8;
+        const int v146 = lane & 7;
+        const int v147 = v119 + v146 * 8;
         #pragma unroll
-        for (int v159 = 0; v159 < 16; v159 += 4) {
-          const int v160 = v159 + (lane >> 3);
-          const int v161 = firstRow_1 + v160;
-          if (v161 < rowsInTile) {
+        for (int v148 = 0; v148 < 16; v148 += 4) {
+          const int v149 = v148 + (lane >> 3);
+          const int v150 = firstRow_1 + v149;
+          if (v150 < rowsInTile) {
             int vector[4];
-            ld_shared_v4(buffer + v160 * 144 + v157 * 16, vector);
-            const long long v162 = (long long)(tileRow + v161) * yStrideBytes + (long long)v158 * 2ll;
-            st_global_v4(y, v162, vector);
+            ld_shared_v4(buffer + v149 * 144 + v146 * 16, vector);
+            const long long v151 = (long long)(tileRow + v150) * yStrideBytes + (long long)v147 * 2ll;
+            st_global_v4(y, v151, vector);
           }
         }
         syncwarp();
         #pragma unroll
-        for (int v163 = 0; v163 < 8; v163 += 2) {
-          const int v164 = v163 * 4;
-          const int v165 = cvt_bf16x2_f32(acc[1][v164 + 32], acc[1][v164 + 33]);
-          const int v166 = cvt_bf16x2_f32(acc[1][v164 + 34], acc[1][v164 + 35]);
-          const int v167 = cvt_bf16x2_f32(acc[1][v164 + 36], acc[1][v164 + 37]);
-          stmatrix_x4(into + v163 * 16, v165, v166, v167, cvt_bf16x2_f32(acc[1][v164 + 38], acc[1][v164 + 39]));
+        for (int v152 = 0; v152 < 8; v152 += 2) {
+          const int v153 = v152 * 4;
+          const int v154 = cvt_bf16x2_f32(acc[1][v153 + 32], acc[1][v153 + 33]);
+          const int v155 = cvt_bf16x2_f32(acc[1][v153 + 34], acc[1][v153 + 35]);
+          const int v156 = cvt_bf16x2_f32(acc[1][v153 + 36], acc[1][v153 + 37]);
+          stmatrix_x4(into + v152 * 16, v154, v155, v156, cvt_bf16x2_f32(acc[1][v153 + 38], acc[1][v153 + 39]));
         }
         syncwarp();
-        const int v168 = v158 + 64;
+        const int v157 = v147 + 64;
         #pragma unroll
-        for (int v169 = 0; v169 < 16; v169 += 4) {
-          const int v170 = v169 + (lane >> 3);
-          const int v171 = firstRow_1 + v170;
-          if (v171 < rowsInTile) {
+        for (int v158 = 0; v158 < 16; v158 += 4) {
+          const int v159 = v158 + (lane >> 3);
+          const int v160 = firstRow_1 + v159;
+          if (v160 < rowsInTile) {
             int vector[4];
-            ld_shared_v4(buffer + v170 * 144 + v157 * 16, vector);
-            const long long v172 = (long long)(tileRow + v171) * yStrideBytes + (long long)v168 * 2ll;
-            st_global_v4(y, v172, vector);
+            ld_shared_v4(buffer + v159 * 144 + v146 * 16, vector);
+            const long long v161 = (long long)(tileRow + v160) * yStrideBytes + (long long)v157 * 2ll;
+            st_global_v4(y, v161, vector);
           }
         }
       }

@@ -1,5 +1,5 @@
 module {
-  ptx.kernel @moejit_kernel(%xMap: !ptx.tmap {ptx.name = "xMap"}, %wMap: !ptx.tmap {ptx.name = "wMap"}, %xScalesMap: !ptx.tmap {ptx.name = "xScalesMap"}, %wScalesMap: !ptx.tmap {ptx.name = "wScalesMap"}, %offsets: !ptx.ptr {ptx.name = "offsets"}, %y: !ptx.ptr {ptx.name = "y"}, %workspace: !ptx.ptr {ptx.name = "workspace"}, %rows: i32 {ptx.name = "rows"}, %yStride: i64 {ptx.name = "yStride"}) attributes {cluster = 1 : i32, min_blocks = 1 : i32, shared_bytes = 220212 : i32, threads = 384 : i32, tile.grid = {columns = 4096 : i64, experts = 256 : i64, tile_m = 128 : i64, tile_n = 256 : i64}, tile.parameters = [{kind = "map", operand = "x", recipe = 0 : i64}, {kind = "map", operand = "w", recipe = 1 : i64}, {kind = "map", operand = "x_scales", recipe = 2 : i64}, {kind = "map", operand = "w_scales", recipe = 3 : i64}, {kind = "pointer", operand = "offsets"}, {kind = "pointer", operand = "y"}, {kind = "pointer", operand = "workspace"}, {kind = "rows", operand = ""}, {kind = "stride", operand = "y"}], tile.tensor_maps = [{box = array<i64: 128, 128>, extents = array<i64: 7168, -9223372036854775808>, operand = "x", strides = array<i64: -9223372036854775808>, swizzled = true, type = f8E4M3FN}, {box = array<i64: 128, 256, 1>, extents = array<i64: 7168, 4096, 256>, operand = "w", strides = array<i64: 7168, 29360128>, swizzled = true, type = f8E4M3FN}, {box = array<i64: 132, 1>, extents = array<i64: -9223372036854775808, 56>, operand = "x_scales", strides = array<i64: -9223372036854775808>, swizzled = false, type = f32}, {box = array<i64: 4>, extents = array<i64: 458752>, operand = "w_scales", strides = array<i64>, swizzled = false, type = f32}], tile.workspace_bytes = 4 : i64} {
+  ptx.kernel @moejit_kernel(%xMap: !ptx.tmap {ptx.name = "xMap"}, %wMap: !ptx.tmap {ptx.name = "wMap"}, %xScalesMap: !ptx.tmap {ptx.name = "xScalesMap"}, %wScalesMap: !ptx.tmap {ptx.name = "wScalesMap"}, %offsets: !ptx.ptr {ptx.name = "offsets"}, %y: !ptx.ptr {ptx.name = "y"}, %workspace: !ptx.ptr {ptx.name = "workspace"}, %rows: i32 {ptx.name = "rows"}, %yStride: i64 {ptx.name = "yStride"}) attributes {cluster = 1 : i32, min_blocks = 1 : i32, shared_bytes = 220212 : i32, threads = 384 : i32, tile.grid = {columns = 4096 : i64, experts = 256 : i64, tile_m = 128 : i64, tile_n = 256 : i64}, tile.parameters = [{kind = "map", operand = "x", recipe = 0 : i64}, {kind = "map", operand = "w", recipe = 1 : i64}, {kind = "map", operand = "x_scales", recipe = 2 : i64}, {kind = "map", operand = "w_scales", recipe = 3 : i64}, {kind = "pointer", operand = "offsets"}, {kind = "pointer", operand = "y"}, {kind = "pointer", operand = "workspace"}, {kind = "rows", operand = ""}, {kind = "stride", operand = "y"}], tile.tensor_maps = [{box = array<i64: 128, 128>, extents = array<i64: 7168, -9223372036854775808>, operand = "x", strides = array<i64: -9223372036854775808>, swizzled = true, type = f8E4M3FN}, {box = array<i64: 128, 256, 1>, extents = array<i64: 7168, 4096, 256>, operand = "w", strides = array<i64: 7168, 29360128>, swizzled = true, type = f8E4M3FN}, {box = array<i64: 132, 1>, extents = array<i64: -9223372036854775808, 56>, operand = "x_scales", strides = array<i64: -9223372036854775808>, swizzled = false, type = f32}, {box = array<i64: 4>, extents = array<i64: 458752>, operand = "w_scales", strides = array<i64>, swizzled = false, type = f32}], tile.workspace = [{bytes = 4 : i64, operand = "workspace", row_bytes = 0 : i64, zeroed = true}]} {
     %c39_i32 = arith.constant 39 : i32
     %c38_i32 = arith.constant 38 : i32
     %c37_i32 = arith.constant 37 : i32
@@ -92,7 +92,6 @@ module {
         ptx.mbarrier_init %16, %c8_i32
       }
       ptx.fence_mbarrier_init
-      ptx.fence_proxy_async
     }
     ptx.bar_sync 0, 384
     %13 = arith.cmpi slt, %3, %c4_i32 : i32
@@ -448,154 +447,153 @@ module {
         %63 = arith.select %60, %c56_i32, %c0_i32 : i32
         %64 = arith.cmpi sgt, %54, %c64_i32 : i32
         scf.if %64 {
-          %82 = arith.shrsi %52, %c7_i32 : i32
-          %83 = arith.addi %8, %c200704_i32 : i32
-          %84 = arith.muli %5, %c16384_i32 : i32
-          %85 = arith.shrsi %7, %c2_i32 : i32
-          %86 = arith.muli %6, %c16_i32 : i32
-          %87 = arith.addi %86, %85 : i32
-          %88 = arith.andi %51, %c3_i32 : i32
-          %89 = arith.addi %87, %88 : i32
-          %90 = arith.muli %89, %c4_i32 : i32
-          %91 = arith.addi %87, %c8_i32 : i32
-          %92 = arith.addi %91, %88 : i32
-          %93 = arith.muli %92, %c4_i32 : i32
-          %94 = arith.muli %5, %c128_i32 : i32
-          %95 = arith.shrsi %94, %c7_i32 : i32
-          %96 = arith.muli %57, %c32_i32 : i32
-          %97 = arith.addi %96, %82 : i32
-          %98 = arith.muli %97, %c56_i32 : i32
-          %99 = arith.muli %95, %c56_i32 : i32
-          %100 = arith.muli %95, %c128_i32 : i32
-          %101 = arith.addi %86, %c64_i32 : i32
-          %102 = arith.addi %101, %85 : i32
-          %103 = arith.addi %102, %88 : i32
-          %104 = arith.muli %103, %c4_i32 : i32
-          %105 = arith.addi %102, %c8_i32 : i32
-          %106 = arith.addi %105, %88 : i32
-          %107 = arith.muli %106, %c4_i32 : i32
-          %108 = arith.cmpi eq, %7, %c0_i32 : i32
-          scf.for %arg0 = %c0_i32 to %63 step %c1_i32  : i32 {
-            %109 = arith.muli %arg0, %c128_i32 {ptx.name = "k"} : i32
-            %110 = arith.shrsi %109, %c7_i32 : i32
-            %111 = ptx.regs_get %14[0] : !ptx.regs<2xi32>
-            %112 = ptx.shfl_idx %111, %c0_i32 {ptx.name = "slot"}
-            %113 = ptx.regs_get %14[1] {ptx.name = "phase"} : !ptx.regs<2xi32>
-            %114 = arith.addi %112, %c50048_i32 : i32
-            ptx.mbarrier_wait %114, %113
-            %115 = arith.addi %112, %c50176_i32 : i32
-            %116 = arith.cmpi eq, %115, %83 : i32
-            %117 = arith.select %116, %8, %115 : i32
-            ptx.regs_set %117, %14[0] : !ptx.regs<2xi32>
-            %118 = arith.extui %116 : i1 to i32
-            %119 = arith.xori %113, %118 : i32
-            ptx.regs_set %119, %14[1] : !ptx.regs<2xi32>
-            %120 = arith.addi %112, %c16384_i32 : i32
-            ptx.regs_pin %62 : !ptx.regs<64xf32>
-            ptx.wgmma_fence
-            %121 = arith.shrsi %112, %c4_i32 : i32
-            %122 = arith.ori %121, %c65536_i32 {ptx.name = "descA"} : i32
-            %123 = arith.addi %120, %84 : i32
-            %124 = arith.shrsi %123, %c4_i32 : i32
-            %125 = arith.ori %124, %c65536_i32 {ptx.name = "descB"} : i32
-            ptx.wgmma %62, %122, %125, %c0_i32 {a = "e4m3", b = "e4m3", n = 128 : i32} : !ptx.regs<64xf32>
-            %126 = arith.addi %125, %c2_i32 : i32
-            %127 = arith.addi %122, %c2_i32 : i32
-            ptx.wgmma %62, %127, %126, %c1_i32 {a = "e4m3", b = "e4m3", n = 128 : i32} : !ptx.regs<64xf32>
-            %128 = arith.addi %125, %c4_i32 : i32
-            %129 = arith.addi %122, %c4_i32 : i32
-            ptx.wgmma %62, %129, %128, %c1_i32 {a = "e4m3", b = "e4m3", n = 128 : i32} : !ptx.regs<64xf32>
-            %130 = arith.addi %125, %c6_i32 : i32
-            %131 = arith.addi %122, %c6_i32 : i32
-            ptx.wgmma %62, %131, %130, %c1_i32 {a = "e4m3", b = "e4m3", n = 128 : i32} : !ptx.regs<64xf32>
-            ptx.wgmma_commit
-            %132 = arith.addi %112, %c49152_i32 : i32
-            %133 = arith.addi %132, %90 : i32
-            %134 = ptx.ld_shared_f32 %133 {ptx.name = "rowScale"}
-            %135 = arith.addi %132, %93 : i32
-            %136 = ptx.ld_shared_f32 %135 {ptx.name = "rowScaleBelow"}
-            %137 = arith.addi %112, %c49792_i32 : i32
-            %138 = arith.addi %98, %110 : i32
-            %139 = arith.addi %138, %99 : i32
-            %140 = arith.andi %139, %c3_i32 : i32
-            %141 = arith.muli %140, %c4_i32 : i32
-            %142 = arith.addi %137, %100 : i32
-            %143 = arith.addi %142, %141 : i32
-            %144 = ptx.ld_shared_f32 %143 {ptx.name = "columnScale"}
-            ptx.wgmma_wait 0
-            ptx.regs_pin %62 : !ptx.regs<64xf32>
-            %145 = ptx.mul_f32 %134, %144
-            %146 = ptx.mul_f32 %136, %144
-            ptx.unroll %arg1 = 0 to 64 step 4 {
-              %161 = ptx.regs_get %61[0, %arg1] : !ptx.regs<2x64xf32>
-              %162 = ptx.regs_get %62[%arg1] : !ptx.regs<64xf32>
-              %163 = ptx.fma_f32 %162, %145, %161
-              ptx.regs_set %163, %61[0, %arg1] : !ptx.regs<2x64xf32>
-              %164 = arith.addi %arg1, %c1_i32 : i32
-              %165 = ptx.regs_get %61[0, %164] : !ptx.regs<2x64xf32>
-              %166 = ptx.regs_get %62[%164] : !ptx.regs<64xf32>
-              %167 = ptx.fma_f32 %166, %145, %165
-              ptx.regs_set %167, %61[0, %164] : !ptx.regs<2x64xf32>
-              %168 = arith.addi %arg1, %c2_i32 : i32
-              %169 = ptx.regs_get %61[0, %168] : !ptx.regs<2x64xf32>
-              %170 = ptx.regs_get %62[%168] : !ptx.regs<64xf32>
-              %171 = ptx.fma_f32 %170, %146, %169
-              ptx.regs_set %171, %61[0, %168] : !ptx.regs<2x64xf32>
-              %172 = arith.addi %arg1, %c3_i32 : i32
-              %173 = ptx.regs_get %61[0, %172] : !ptx.regs<2x64xf32>
-              %174 = ptx.regs_get %62[%172] : !ptx.regs<64xf32>
-              %175 = ptx.fma_f32 %174, %146, %173
-              ptx.regs_set %175, %61[0, %172] : !ptx.regs<2x64xf32>
-            }
-            ptx.regs_pin %62 : !ptx.regs<64xf32>
-            ptx.wgmma_fence
-            %147 = arith.addi %112, %c8192_i32 : i32
-            %148 = arith.shrsi %147, %c4_i32 : i32
-            %149 = arith.ori %148, %c65536_i32 {ptx.name = "descA"} : i32
-            ptx.wgmma %62, %149, %125, %c0_i32 {a = "e4m3", b = "e4m3", n = 128 : i32} : !ptx.regs<64xf32>
-            %150 = arith.addi %149, %c2_i32 : i32
-            ptx.wgmma %62, %150, %126, %c1_i32 {a = "e4m3", b = "e4m3", n = 128 : i32} : !ptx.regs<64xf32>
-            %151 = arith.addi %149, %c4_i32 : i32
-            ptx.wgmma %62, %151, %128, %c1_i32 {a = "e4m3", b = "e4m3", n = 128 : i32} : !ptx.regs<64xf32>
-            %152 = arith.addi %149, %c6_i32 : i32
-            ptx.wgmma %62, %152, %130, %c1_i32 {a = "e4m3", b = "e4m3", n = 128 : i32} : !ptx.regs<64xf32>
-            ptx.wgmma_commit
-            %153 = arith.addi %132, %104 : i32
-            %154 = ptx.ld_shared_f32 %153 {ptx.name = "rowScale"}
-            %155 = arith.addi %132, %107 : i32
-            %156 = ptx.ld_shared_f32 %155 {ptx.name = "rowScaleBelow"}
-            %157 = ptx.ld_shared_f32 %143 {ptx.name = "columnScale"}
-            ptx.wgmma_wait 0
-            ptx.regs_pin %62 : !ptx.regs<64xf32>
-            %158 = arith.addi %112, %c50056_i32 : i32
-            ptx.syncwarp
-            scf.if %108 {
-              ptx.mbarrier_arrive %158
-            }
-            %159 = ptx.mul_f32 %154, %157
-            %160 = ptx.mul_f32 %156, %157
-            ptx.unroll %arg1 = 0 to 64 step 4 {
-              %161 = ptx.regs_get %61[1, %arg1] : !ptx.regs<2x64xf32>
-              %162 = ptx.regs_get %62[%arg1] : !ptx.regs<64xf32>
-              %163 = ptx.fma_f32 %162, %159, %161
-              ptx.regs_set %163, %61[1, %arg1] : !ptx.regs<2x64xf32>
-              %164 = arith.addi %arg1, %c1_i32 : i32
-              %165 = ptx.regs_get %61[1, %164] : !ptx.regs<2x64xf32>
-              %166 = ptx.regs_get %62[%164] : !ptx.regs<64xf32>
-              %167 = ptx.fma_f32 %166, %159, %165
-              ptx.regs_set %167, %61[1, %164] : !ptx.regs<2x64xf32>
-              %168 = arith.addi %arg1, %c2_i32 : i32
-              %169 = ptx.regs_get %61[1, %168] : !ptx.regs<2x64xf32>
-              %170 = ptx.regs_get %62[%168] : !ptx.regs<64xf32>
-              %171 = ptx.fma_f32 %170, %160, %169
-              ptx.regs_set %171, %61[1, %168] : !ptx.regs<2x64xf32>
-              %172 = arith.addi %arg1, %c3_i32 : i32
-              %173 = ptx.regs_get %61[1, %172] : !ptx.regs<2x64xf32>
-              %174 = ptx.regs_get %62[%172] : !ptx.regs<64xf32>
-              %175 = ptx.fma_f32 %174, %160, %173
-              ptx.regs_set %175, %61[1, %172] : !ptx.regs<2x64xf32>
-            }
-          } {ptx.name = "kStep"}
+          scf.for %arg0 = %c0_i32 to %63 step %c4_i32  : i32 {
+            ptx.unroll %slotIndex = 0 to 4 {
+              %82 = arith.addi %arg0, %slotIndex {ptx.name = "kStep"} : i32
+              %83 = arith.muli %82, %c128_i32 {ptx.name = "k"} : i32
+              %84 = arith.shrsi %83, %c7_i32 : i32
+              %85 = arith.shrsi %52, %c7_i32 : i32
+              %86 = ptx.regs_get %14[1] {ptx.name = "phase"} : !ptx.regs<2xi32>
+              %87 = arith.muli %slotIndex, %c50176_i32 : i32
+              %88 = arith.addi %8, %87 {ptx.name = "slot"} : i32
+              %89 = arith.addi %88, %c50048_i32 : i32
+              ptx.mbarrier_wait %89, %86
+              %90 = arith.cmpi eq, %slotIndex, %c3_i32 : i32
+              %91 = arith.extui %90 : i1 to i32
+              %92 = arith.xori %86, %91 : i32
+              ptx.regs_set %92, %14[1] : !ptx.regs<2xi32>
+              %93 = arith.addi %88, %c16384_i32 : i32
+              ptx.regs_pin %62 : !ptx.regs<64xf32>
+              ptx.wgmma_fence
+              %94 = arith.shrsi %88, %c4_i32 : i32
+              %95 = arith.ori %94, %c65536_i32 {ptx.name = "descA"} : i32
+              %96 = arith.muli %5, %c16384_i32 : i32
+              %97 = arith.addi %93, %96 : i32
+              %98 = arith.shrsi %97, %c4_i32 : i32
+              %99 = arith.ori %98, %c65536_i32 {ptx.name = "descB"} : i32
+              ptx.wgmma %62, %95, %99, %c0_i32 {a = "e4m3", b = "e4m3", n = 128 : i32} : !ptx.regs<64xf32>
+              %100 = arith.addi %99, %c2_i32 : i32
+              %101 = arith.addi %95, %c2_i32 : i32
+              ptx.wgmma %62, %101, %100, %c1_i32 {a = "e4m3", b = "e4m3", n = 128 : i32} : !ptx.regs<64xf32>
+              %102 = arith.addi %99, %c4_i32 : i32
+              %103 = arith.addi %95, %c4_i32 : i32
+              ptx.wgmma %62, %103, %102, %c1_i32 {a = "e4m3", b = "e4m3", n = 128 : i32} : !ptx.regs<64xf32>
+              %104 = arith.addi %99, %c6_i32 : i32
+              %105 = arith.addi %95, %c6_i32 : i32
+              ptx.wgmma %62, %105, %104, %c1_i32 {a = "e4m3", b = "e4m3", n = 128 : i32} : !ptx.regs<64xf32>
+              ptx.wgmma_commit
+              %106 = arith.shrsi %7, %c2_i32 : i32
+              %107 = arith.muli %6, %c16_i32 : i32
+              %108 = arith.addi %107, %106 : i32
+              %109 = arith.addi %88, %c49152_i32 : i32
+              %110 = arith.andi %51, %c3_i32 : i32
+              %111 = arith.addi %108, %110 : i32
+              %112 = arith.muli %111, %c4_i32 : i32
+              %113 = arith.addi %109, %112 : i32
+              %114 = ptx.ld_shared_f32 %113 {ptx.name = "rowScale"}
+              %115 = arith.addi %108, %c8_i32 : i32
+              %116 = arith.addi %115, %110 : i32
+              %117 = arith.muli %116, %c4_i32 : i32
+              %118 = arith.addi %109, %117 : i32
+              %119 = ptx.ld_shared_f32 %118 {ptx.name = "rowScaleBelow"}
+              %120 = arith.muli %5, %c128_i32 : i32
+              %121 = arith.shrsi %120, %c7_i32 : i32
+              %122 = arith.addi %88, %c49792_i32 : i32
+              %123 = arith.muli %57, %c32_i32 : i32
+              %124 = arith.addi %123, %85 : i32
+              %125 = arith.muli %124, %c56_i32 : i32
+              %126 = arith.addi %125, %84 : i32
+              %127 = arith.muli %121, %c56_i32 : i32
+              %128 = arith.addi %126, %127 : i32
+              %129 = arith.andi %128, %c3_i32 : i32
+              %130 = arith.muli %129, %c4_i32 : i32
+              %131 = arith.muli %121, %c128_i32 : i32
+              %132 = arith.addi %122, %131 : i32
+              %133 = arith.addi %132, %130 : i32
+              %134 = ptx.ld_shared_f32 %133 {ptx.name = "columnScale"}
+              ptx.wgmma_wait 0
+              ptx.regs_pin %62 : !ptx.regs<64xf32>
+              %135 = ptx.mul_f32 %114, %134
+              %136 = ptx.mul_f32 %119, %134
+              ptx.unroll %arg1 = 0 to 64 step 4 {
+                %159 = ptx.regs_get %61[0, %arg1] : !ptx.regs<2x64xf32>
+                %160 = ptx.regs_get %62[%arg1] : !ptx.regs<64xf32>
+                %161 = ptx.fma_f32 %160, %135, %159
+                ptx.regs_set %161, %61[0, %arg1] : !ptx.regs<2x64xf32>
+                %162 = arith.addi %arg1, %c1_i32 : i32
+                %163 = ptx.regs_get %61[0, %162] : !ptx.regs<2x64xf32>
+                %164 = ptx.regs_get %62[%162] : !ptx.regs<64xf32>
+                %165 = ptx.fma_f32 %164, %135, %163
+                ptx.regs_set %165, %61[0, %162] : !ptx.regs<2x64xf32>
+                %166 = arith.addi %arg1, %c2_i32 : i32
+                %167 = ptx.regs_get %61[0, %166] : !ptx.regs<2x64xf32>
+                %168 = ptx.regs_get %62[%166] : !ptx.regs<64xf32>
+                %169 = ptx.fma_f32 %168, %136, %167
+                ptx.regs_set %169, %61[0, %166] : !ptx.regs<2x64xf32>
+                %170 = arith.addi %arg1, %c3_i32 : i32
+                %171 = ptx.regs_get %61[0, %170] : !ptx.regs<2x64xf32>
+                %172 = ptx.regs_get %62[%170] : !ptx.regs<64xf32>
+                %173 = ptx.fma_f32 %172, %136, %171
+                ptx.regs_set %173, %61[0, %170] : !ptx.regs<2x64xf32>
+              }
+              ptx.regs_pin %62 : !ptx.regs<64xf32>
+              ptx.wgmma_fence
+              %137 = arith.addi %88, %c8192_i32 : i32
+              %138 = arith.shrsi %137, %c4_i32 : i32
+              %139 = arith.ori %138, %c65536_i32 {ptx.name = "descA"} : i32
+              ptx.wgmma %62, %139, %99, %c0_i32 {a = "e4m3", b = "e4m3", n = 128 : i32} : !ptx.regs<64xf32>
+              %140 = arith.addi %139, %c2_i32 : i32
+              ptx.wgmma %62, %140, %100, %c1_i32 {a = "e4m3", b = "e4m3", n = 128 : i32} : !ptx.regs<64xf32>
+              %141 = arith.addi %139, %c4_i32 : i32
+              ptx.wgmma %62, %141, %102, %c1_i32 {a = "e4m3", b = "e4m3", n = 128 : i32} : !ptx.regs<64xf32>
+              %142 = arith.addi %139, %c6_i32 : i32
+              ptx.wgmma %62, %142, %104, %c1_i32 {a = "e4m3", b = "e4m3", n = 128 : i32} : !ptx.regs<64xf32>
+              ptx.wgmma_commit
+              %143 = arith.addi %107, %c64_i32 : i32
+              %144 = arith.addi %143, %106 : i32
+              %145 = arith.addi %144, %110 : i32
+              %146 = arith.muli %145, %c4_i32 : i32
+              %147 = arith.addi %109, %146 : i32
+              %148 = ptx.ld_shared_f32 %147 {ptx.name = "rowScale"}
+              %149 = arith.addi %144, %c8_i32 : i32
+              %150 = arith.addi %149, %110 : i32
+              %151 = arith.muli %150, %c4_i32 : i32
+              %152 = arith.addi %109, %151 : i32
+              %153 = ptx.ld_shared_f32 %152 {ptx.name = "rowScaleBelow"}
+              %154 = ptx.ld_shared_f32 %133 {ptx.name = "columnScale"}
+              ptx.wgmma_wait 0
+              ptx.regs_pin %62 : !ptx.regs<64xf32>
+              %155 = arith.addi %88, %c50056_i32 : i32
+              ptx.syncwarp
+              %156 = arith.cmpi eq, %7, %c0_i32 : i32
+              scf.if %156 {
+                ptx.mbarrier_arrive %155
+              }
+              %157 = ptx.mul_f32 %148, %154
+              %158 = ptx.mul_f32 %153, %154
+              ptx.unroll %arg1 = 0 to 64 step 4 {
+                %159 = ptx.regs_get %61[1, %arg1] : !ptx.regs<2x64xf32>
+                %160 = ptx.regs_get %62[%arg1] : !ptx.regs<64xf32>
+                %161 = ptx.fma_f32 %160, %157, %159
+                ptx.regs_set %161, %61[1, %arg1] : !ptx.regs<2x64xf32>
+                %162 = arith.addi %arg1, %c1_i32 : i32
+                %163 = ptx.regs_get %61[1, %162] : !ptx.regs<2x64xf32>
+                %164 = ptx.regs_get %62[%162] : !ptx.regs<64xf32>
+                %165 = ptx.fma_f32 %164, %157, %163
+                ptx.regs_set %165, %61[1, %162] : !ptx.regs<2x64xf32>
+                %166 = arith.addi %arg1, %c2_i32 : i32
+                %167 = ptx.regs_get %61[1, %166] : !ptx.regs<2x64xf32>
+                %168 = ptx.regs_get %62[%166] : !ptx.regs<64xf32>
+                %169 = ptx.fma_f32 %168, %158, %167
+                ptx.regs_set %169, %61[1, %166] : !ptx.regs<2x64xf32>
+                %170 = arith.addi %arg1, %c3_i32 : i32
+                %171 = ptx.regs_get %61[1, %170] : !ptx.regs<2x64xf32>
+                %172 = ptx.regs_get %62[%170] : !ptx.regs<64xf32>
+                %173 = ptx.fma_f32 %172, %158, %171
+                ptx.regs_set %173, %61[1, %170] : !ptx.regs<2x64xf32>
+              }
+            } {ptx.name = "slotIndex"}
+          } {ptx.name = "kTurn"}
         } else {
           %82 = arith.shrsi %52, %c7_i32 : i32
           %83 = arith.addi %8, %c200704_i32 : i32
@@ -620,22 +618,22 @@ module {
           scf.for %arg0 = %c0_i32 to %63 step %c1_i32  : i32 {
             %102 = arith.muli %arg0, %c128_i32 {ptx.name = "k"} : i32
             %103 = arith.shrsi %102, %c7_i32 : i32
-            %104 = ptx.regs_get %14[0] : !ptx.regs<2xi32>
-            %105 = ptx.shfl_idx %104, %c0_i32 {ptx.name = "slot"}
-            %106 = ptx.regs_get %14[1] {ptx.name = "phase"} : !ptx.regs<2xi32>
-            %107 = arith.addi %105, %c50048_i32 : i32
-            ptx.mbarrier_wait %107, %106
-            %108 = arith.addi %105, %c50176_i32 : i32
+            %104 = ptx.regs_get %14[1] {ptx.name = "phase"} : !ptx.regs<2xi32>
+            %105 = ptx.regs_get %14[0] : !ptx.regs<2xi32>
+            %106 = ptx.shfl_idx %105, %c0_i32 {ptx.name = "slot"}
+            %107 = arith.addi %106, %c50048_i32 : i32
+            ptx.mbarrier_wait %107, %104
+            %108 = arith.addi %106, %c50176_i32 : i32
             %109 = arith.cmpi eq, %108, %83 : i32
             %110 = arith.select %109, %8, %108 : i32
             ptx.regs_set %110, %14[0] : !ptx.regs<2xi32>
             %111 = arith.extui %109 : i1 to i32
-            %112 = arith.xori %106, %111 : i32
+            %112 = arith.xori %104, %111 : i32
             ptx.regs_set %112, %14[1] : !ptx.regs<2xi32>
-            %113 = arith.addi %105, %c16384_i32 : i32
+            %113 = arith.addi %106, %c16384_i32 : i32
             ptx.regs_pin %62 : !ptx.regs<64xf32>
             ptx.wgmma_fence
-            %114 = arith.shrsi %105, %c4_i32 : i32
+            %114 = arith.shrsi %106, %c4_i32 : i32
             %115 = arith.ori %114, %c65536_i32 {ptx.name = "descA"} : i32
             %116 = arith.addi %113, %84 : i32
             %117 = arith.shrsi %116, %c4_i32 : i32
@@ -651,12 +649,12 @@ module {
             %124 = arith.addi %115, %c6_i32 : i32
             ptx.wgmma %62, %124, %123, %c1_i32 {a = "e4m3", b = "e4m3", n = 128 : i32} : !ptx.regs<64xf32>
             ptx.wgmma_commit
-            %125 = arith.addi %105, %c49152_i32 : i32
+            %125 = arith.addi %106, %c49152_i32 : i32
             %126 = arith.addi %125, %90 : i32
             %127 = ptx.ld_shared_f32 %126 {ptx.name = "rowScale"}
             %128 = arith.addi %125, %93 : i32
             %129 = ptx.ld_shared_f32 %128 {ptx.name = "rowScaleBelow"}
-            %130 = arith.addi %105, %c49792_i32 : i32
+            %130 = arith.addi %106, %c49792_i32 : i32
             %131 = arith.addi %98, %103 : i32
             %132 = arith.addi %131, %99 : i32
             %133 = arith.andi %132, %c3_i32 : i32
@@ -666,7 +664,7 @@ module {
             %137 = ptx.ld_shared_f32 %136 {ptx.name = "columnScale"}
             ptx.wgmma_wait 0
             ptx.regs_pin %62 : !ptx.regs<64xf32>
-            %138 = arith.addi %105, %c50056_i32 : i32
+            %138 = arith.addi %106, %c50056_i32 : i32
             ptx.syncwarp
             scf.if %101 {
               ptx.mbarrier_arrive %138
