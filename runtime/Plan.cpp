@@ -1,41 +1,17 @@
-// The heuristic behind plans: measured regimes, no tuning tables.
+// The heuristic behind plans: measured regimes. Tuning tables are given (runtime/Tuned.h), never
+// looked for.
 #include "runtime/Plan.h"
 
 #include "runtime/QuantizePlan.h"
+#include "runtime/Tuned.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
-#include <type_traits>
 
 namespace moejit {
 namespace {
-
-const char *nameOf(WarpgroupSplit split) {
-  return split == WarpgroupSplit::Rows ? "rows" : "columns";
-}
-const char *nameOf(SchedulerKind kind) {
-  return kind == SchedulerKind::Static ? "static" : "queue";
-}
-const char *nameOf(StorePath path) { return path == StorePath::Direct ? "direct" : "staged"; }
-const char *nameOf(CachePolicy policy) {
-  return policy == CachePolicy::Normal ? "normal" : "evict_first";
-}
-
-template <typename T> std::string valueText(const T &value) {
-  if constexpr (std::is_same_v<T, bool>)
-    return value ? "true" : "false";
-  else if constexpr (std::is_enum_v<T>)
-    return nameOf(value);
-  else
-    return fmt::format("{}", value);
-}
-
-template <typename T> std::string valueJson(const T &value) {
-  std::string text = valueText(value);
-  return std::is_enum_v<T> ? '"' + text + '"' : text;
-}
 
 int64_t roundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -176,6 +152,8 @@ std::vector<PlannedRange> planRanges(const Spec &spec, const Target &target,
   std::vector<PlannedRange> ranges = spec.computation == Computation::Quantize
                                          ? quantizePlanRanges(spec, target)
                                          : gemmPlanRanges(spec, target);
+  if (request.tuned)
+    ranges = withTuned(std::move(ranges), *request.tuned, spec, target);
   for (PlannedRange &range : ranges)
     range.plan.checked = request.checked;
   return ranges;
@@ -188,24 +166,6 @@ KernelPlan choosePlan(const Spec &spec, const Target &target, int64_t rows,
     if (rows <= range.maxRows)
       return range.plan;
   return ranges.back().plan;
-}
-
-std::string planText(const KernelPlan &plan) {
-  std::string text;
-#define MOEJIT_PLAN_FIELD(type, name, value, meaning)                                              \
-  text += (text.empty() ? "" : ",") + std::string(#name "=") + valueText(plan.name);
-  MOEJIT_PLAN_FIELDS(MOEJIT_PLAN_FIELD)
-#undef MOEJIT_PLAN_FIELD
-  return text;
-}
-
-std::string planJson(const KernelPlan &plan) {
-  std::string text;
-#define MOEJIT_PLAN_FIELD(type, name, value, meaning)                                              \
-  text += (text.empty() ? "{" : ", ") + std::string("\"" #name "\": ") + valueJson(plan.name);
-  MOEJIT_PLAN_FIELDS(MOEJIT_PLAN_FIELD)
-#undef MOEJIT_PLAN_FIELD
-  return text + "}";
 }
 
 Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &target) {
@@ -229,7 +189,8 @@ Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &
                                                        : plan.tileM % (64 * plan.warpgroups) == 0;
   if (!divides)
     return refuse(fmt::format("plan: {} warpgroups do not divide a tile of {}x{} by {}",
-                              plan.warpgroups, plan.tileM, plan.tileN, nameOf(plan.split)),
+                              plan.warpgroups, plan.tileM, plan.tileN,
+                              namesOf(plan.split)[size_t(plan.split)]),
                   "each takes a multiple of 64 rows, or of 8 columns");
   constexpr int64_t blockRegisters = 65536;
   int64_t registers = 128 * (plan.producerRegs + plan.warpgroups * plan.consumerRegs);

@@ -5,14 +5,26 @@
 #include "runtime/Target.h"
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace moejit {
+
+struct TunedTable; // runtime/Tuned.h
 
 enum class WarpgroupSplit { Rows, Columns };
 enum class SchedulerKind { Static, Queue };
 enum class StorePath { Direct, Staged };
 enum class CachePolicy { Normal, EvictFirst };
+
+/// The names of all values of an enumeration of plans, in their order; the argument only says
+/// which.
+std::span<const char *const> namesOf(WarpgroupSplit);
+std::span<const char *const> namesOf(SchedulerKind);
+std::span<const char *const> namesOf(StorePath);
+std::span<const char *const> namesOf(CachePolicy);
 
 /// One list of fields makes the struct, its key text, its JSON and the `#moe.plan` attribute.
 /// X(type, name, default, meaning)
@@ -56,6 +68,8 @@ struct PlannedRange {
 /// What a caller asks of plans that no heuristic knows.
 struct PlanRequest {
   bool checked = false; ///< KernelPlan::checked
+  /// Measured plans, which come before the heuristic's where they fit; null: none.
+  std::shared_ptr<const TunedTable> tuned = {};
   bool operator==(const PlanRequest &) const = default;
 };
 
@@ -75,7 +89,9 @@ struct StepsAlongK {
 };
 StepsAlongK stepsAlongK(const Spec &spec, int64_t tileK);
 
-/// The plans of `spec` on `target`, by rows, ascending, covering [0, INT64_MAX] without gaps.
+/// The plans of `spec` on `target`, by rows, ascending, covering [0, INT64_MAX] without gaps. Plans
+/// of `request.tuned` come before the heuristic's for the rows they were measured for, where the
+/// table is of this architecture and number of SMs and verifyPlan accepts them.
 std::vector<PlannedRange> planRanges(const Spec &spec, const Target &target,
                                      const PlanRequest &request = {});
 /// The plan for `rows` rows (or `expectedRows` of a masked launch): the member of planRanges that
@@ -85,6 +101,9 @@ KernelPlan choosePlan(const Spec &spec, const Target &target, int64_t rows,
 /// Stable text `tileM=128,tileN=256,…`, part of the BuildKey.
 std::string planText(const KernelPlan &plan);
 std::string planJson(const KernelPlan &plan);
+/// `base` with the fields that `text` names, `name=value` with commas between them, as planText
+/// writes them. Errors: ParseError naming the field, and the values or fields there are.
+Result<KernelPlan> parsePlan(std::string_view text, const KernelPlan &base = {});
 /// Refuses plans that cannot work (tile not a multiple of 64 rows, shared memory over the block
 /// limit, …).
 Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &target);
