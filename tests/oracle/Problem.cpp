@@ -180,30 +180,32 @@ void route(HostProblem &problem, const Routing &routing, uint64_t seed,
 
 } // namespace
 
-HostProblem makeProblem(const Spec &spec, int64_t rows, const Routing &routing, uint64_t seed,
-                        const ProblemOptions &options) {
+/// The binary exponent around which the scales of `spec` lie: it brings a typical y to 1 (f16:
+/// 2^-6, as the largest scales multiply it by 2^16).
+static int64_t scaleCentre(const Spec &spec) {
+  double deviation = largestFinite(spec.xType) * largestFinite(spec.wType) / 16;
+  int64_t centre = -int64_t(std::lround(std::log2(deviation * std::sqrt(double(spec.k)))));
+  return spec.outType == ElementType::F16 ? centre - 6 : centre;
+}
+
+/// All but the weights; the random numbers that come after.
+static Random makeRows(HostProblem &problem, int64_t rows, const Routing &routing, uint64_t seed,
+                       const ProblemOptions &options) {
+  const Spec &spec = problem.spec;
   assert(rows >= 0 && spec.n > 0 && spec.k > 0);
-  HostProblem problem;
-  problem.spec = spec;
   problem.rows = rows;
   problem.xStride = roundUp(spec.k + options.xPadBytes, 16);
   problem.yStride = roundUp(spec.n + options.yPadElements, 16 / bytesOf(spec.outType));
   route(problem, routing, seed + 1, options);
 
-  CodeSource xCodes(spec.xType, seed + 2), wCodes(spec.wType, seed + 3);
+  CodeSource xCodes(spec.xType, seed + 2);
   problem.x.assign(rows * problem.xStride, poisonByte);
   std::vector<int32_t> owners = rowOwners(problem);
   for (int64_t r = 0; r < rows; ++r)
     if (owners[r] >= 0)
       xCodes.fill(problem.x.data() + r * problem.xStride, spec.k);
-  problem.w.resize(spec.numExperts * spec.n * spec.k);
-  wCodes.fill(problem.w.data(), int64_t(problem.w.size()));
 
-  // Centres bring a typical y to 1 (f16: 2^-6, as the largest scales multiply it by 2^16).
-  double deviation = largestFinite(spec.xType) * largestFinite(spec.wType) / 16;
-  int64_t centre = -int64_t(std::lround(std::log2(deviation * std::sqrt(double(spec.k)))));
-  if (spec.outType == ElementType::F16)
-    centre -= 6;
+  int64_t centre = scaleCentre(spec);
   Random scaleRandom(seed + 4);
   ScaleGeometry x = ScaleGeometry::ofX(spec, rows);
   if (options.xScalePad > 0 && rows > 0) {
@@ -219,10 +221,31 @@ HostProblem makeProblem(const Spec &spec, int64_t rows, const Routing &routing, 
     Random sourceRandom(seed + 5);
     makeSource(problem, x, centre / 2, options, sourceRandom);
   }
+  return scaleRandom;
+}
+
+HostProblem makeProblem(const Spec &spec, int64_t rows, const Routing &routing, uint64_t seed,
+                        const ProblemOptions &options) {
+  HostProblem problem;
+  problem.spec = spec;
+  Random scaleRandom = makeRows(problem, rows, routing, seed, options);
+  problem.w.resize(spec.numExperts * spec.n * spec.k);
+  CodeSource(spec.wType, seed + 3).fill(problem.w.data(), int64_t(problem.w.size()));
+  int64_t centre = scaleCentre(spec);
   ScaleGeometry w = ScaleGeometry::ofW(spec);
   problem.wScales = storeScales(w, drawScales(spec.wScales, w.logicalSize(), centre - centre / 2,
                                               options.scaleExponent, 0.75, scaleRandom));
   return problem;
+}
+
+void remakeRows(HostProblem &problem, int64_t rows, const Routing &routing, uint64_t seed,
+                const ProblemOptions &options) {
+  HostProblem fresh;
+  fresh.spec = problem.spec;
+  makeRows(fresh, rows, routing, seed, options);
+  fresh.w.swap(problem.w);
+  fresh.wScales.swap(problem.wScales);
+  problem = std::move(fresh);
 }
 
 HostOutput HostOutput::make(const HostProblem &problem) {

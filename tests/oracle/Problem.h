@@ -35,6 +35,11 @@ struct ProblemOptions {
 HostProblem makeProblem(const Spec &spec, int64_t rows, const Routing &routing, uint64_t seed,
                         const ProblemOptions &options = {});
 
+/// Other rows for the same weights: everything of `problem` but w and its scales is made anew, as
+/// makeProblem would.
+void remakeRows(HostProblem &problem, int64_t rows, const Routing &routing, uint64_t seed,
+                const ProblemOptions &options = {});
+
 /// An output buffer: every byte poison, `canaryRows` rows before and after the rows of y.
 struct HostOutput {
   static constexpr int64_t canaryRows = 4;

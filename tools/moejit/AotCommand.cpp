@@ -1,16 +1,16 @@
 // moejit aot: the Jit's own compile and put, for many kernels and architectures, into a folder.
 #include "tools/moejit/Input.h"
 #include "tools/moejit/Kernels.h"
+#include "tools/moejit/Parallel.h"
 #include "tools/moejit/Report.h"
+#include "tools/moejit/TunedFiles.h"
 
 #include "runtime/Rules.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <filesystem>
-#include <thread>
 
 namespace moejit::tool {
 namespace {
@@ -34,21 +34,6 @@ std::vector<std::string> split(const std::string &text) {
     begin = end + 1;
   }
   return parts;
-}
-
-/// Builds all tasks with `jobs` threads.
-void buildAll(std::vector<Task> &tasks, int64_t jobs) {
-  std::atomic<size_t> next = 0;
-  auto work = [&] {
-    for (size_t i = next++; i < tasks.size(); i = next++)
-      tasks[i].got = tasks[i].kernels->get(tasks[i].spec, tasks[i].rows);
-  };
-  std::vector<std::thread> threads;
-  for (int64_t t = 1; t < std::min<int64_t>(jobs, int64_t(tasks.size())); ++t)
-    threads.emplace_back(work);
-  work();
-  for (std::thread &thread : threads)
-    thread.join();
 }
 
 /// Tasks for every spec on every architecture. Errors: the first rule that refuses one.
@@ -152,7 +137,10 @@ int run(const Arguments &arguments) {
   Result<std::vector<Task>> tasks = plan(arguments, kernels);
   if (!tasks)
     return fail(arguments, tasks.error());
-  buildAll(*tasks, jobs->value_or(std::max(1u, std::thread::hardware_concurrency())));
+  forEachParallel(tasks->size(), jobs->value_or(0), [&](size_t i) {
+    Task &task = (*tasks)[i];
+    task.got = task.kernels->get(task.spec, task.rows);
+  });
   for (const Task &task : *tasks)
     if (!task.got) {
       Error error = task.got.error();
@@ -189,6 +177,7 @@ const Command aotCommand = {
         {"--arch", "LIST", "architectures, with commas between them", "sm_90a"},
         {"--rows", "N", "only the kernels for N rows"},
         checkedOption(),
+        tunedOption(),
         {"--jobs", "N", "kernels to build at the same time", "one a CPU"},
     })),
     run,

@@ -2,6 +2,7 @@
 #include "tools/moejit/Input.h"
 #include "tools/moejit/Kernels.h"
 #include "tools/moejit/Report.h"
+#include "tools/moejit/TunedFiles.h"
 
 #include "compiler/Pipeline.h"
 #include "runtime/Rules.h"
@@ -215,7 +216,10 @@ int run(const Arguments &arguments) {
   if (!rows)
     return fail(arguments, rows.error());
 
-  PlanRequest request = kernelsOptions(arguments, *target).plan;
+  KernelsOptions chosen = kernelsOptions(arguments, *target);
+  if (chosen.problem)
+    return fail(arguments, *chosen.problem);
+  PlanRequest request = chosen.plan;
   std::vector<PlannedRange> ranges = planRanges(*spec, *target, request);
   if (arguments.has("--emit"))
     return emit(arguments, *spec, *target, rows->value_or(ranges.back().minRows));
@@ -258,6 +262,7 @@ const Command compileCommand = {
         {"-o", "PATH", "where --emit writes: a file, or for all a folder", "stdout"},
         {"--rows", "N", "only the kernel for N rows"},
         checkedOption(),
+        tunedOption(),
         {"--arch", "ARCH", "the architecture to compile for", "sm_90a"},
         {"--skip-pass", "NAME",
          "leave out an optional pass (may be repeated; the kernel is slower, and right; no cache)"},

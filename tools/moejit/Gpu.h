@@ -19,6 +19,7 @@ public:
   ~Gpu();
 
   const DeviceInfo &info() const { return device; }
+  const DriverApi &api() const { return *driver; }
 
   /// Copies the operands of `given` to the device, launches once, then `repeat` times with the L2
   /// cache flushed in between, and copies the outputs back. Returns the time of each repeated

@@ -6,9 +6,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 namespace moejit::tool {
 
@@ -109,6 +112,51 @@ Result<Spec> loadOneSpec(const Arguments &arguments, std::string &name) {
     return file.error();
   name = *file;
   return loadSpec(arguments, *file);
+}
+
+Result<std::vector<std::string>> kernelFiles(const std::vector<std::string> &words) {
+  std::vector<std::string> files;
+  for (const std::string &word : words) {
+    std::error_code code;
+    if (!std::filesystem::is_directory(word, code)) {
+      files.push_back(word);
+      continue;
+    }
+    std::vector<std::string> inside;
+    for (const auto &entry : std::filesystem::directory_iterator(word, code))
+      if (entry.path().extension() == ".mlir")
+        inside.push_back(entry.path().string());
+    if (code)
+      return Error{ErrorCode::IoError, fmt::format("cannot read {}: {}", word, code.message())};
+    std::sort(inside.begin(), inside.end());
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  if (files.empty())
+    return Error{ErrorCode::InvalidArgument,
+                 words.empty() ? "no FILE given" : "the folder has no .mlir file",
+                 {"give kernel descriptions, such as kernels/deepseek-v3.gate_up.mlir"}};
+  return files;
+}
+
+Result<std::vector<int64_t>> numberList(const Arguments &arguments, const char *option,
+                                        int64_t least, int64_t most, const std::string &standard) {
+  std::string text = arguments.valueOr(option, standard);
+  std::vector<int64_t> numbers;
+  const char *at = text.data(), *end = text.data() + text.size();
+  while (at < end) {
+    int64_t number = 0;
+    auto [rest, code] = std::from_chars(at, end, number);
+    bool isWhole = code == std::errc() && (rest == end || (*rest == ',' && rest + 1 < end));
+    if (!isWhole || number < least || number > most)
+      return Error{ErrorCode::InvalidArgument,
+                   fmt::format("{} takes whole numbers from {} to {} with commas between them, got "
+                               "'{}'",
+                               option, least, most, text),
+                   {}};
+    numbers.push_back(number);
+    at = rest == end ? end : rest + 1;
+  }
+  return numbers;
 }
 
 Result<Target> loadTarget(const Arguments &arguments) {

@@ -23,6 +23,15 @@ Result<Spec> loadSpec(const Arguments &arguments, const std::string &file);
 /// The same for a command of one file; `name` becomes what to call it.
 Result<Spec> loadOneSpec(const Arguments &arguments, std::string &name);
 
+/// The files that `words` name: files as they are, of folders every *.mlir in them, sorted. Errors:
+/// InvalidArgument when there is none; IoError.
+Result<std::vector<std::string>> kernelFiles(const std::vector<std::string> &words);
+
+/// `option` as whole numbers from `least` to `most` with commas between them. Errors:
+/// InvalidArgument.
+Result<std::vector<int64_t>> numberList(const Arguments &arguments, const char *option,
+                                        int64_t least, int64_t most, const std::string &standard);
+
 /// --arch, or sm_90a.
 Result<Target> loadTarget(const Arguments &arguments);
 

@@ -3,6 +3,7 @@
 
 #include "tools/moejit/Nvrtcs.h"
 #include "tools/moejit/Report.h"
+#include "tools/moejit/TunedFiles.h"
 
 #include <fmt/format.h>
 
@@ -17,6 +18,10 @@ KernelsOptions kernelsOptions(const Arguments &arguments, const Target &target) 
   options.nvrtc = arguments.valueOr("--nvrtc", "");
   options.skippedPasses = arguments.values("--skip-pass");
   options.plan.checked = arguments.has("--checked");
+  if (Result<std::shared_ptr<const TunedTable>> table = tunedTable(arguments, target); table)
+    options.plan.tuned = *table;
+  else
+    options.problem = table.error();
   if (arguments.has("--no-cache") || !options.skippedPasses.empty())
     options.cache.folder = "";
   else if (std::optional<std::string> folder = arguments.value("--cache"))
@@ -31,6 +36,8 @@ Result<std::unique_ptr<Kernels>> Kernels::open(KernelsOptions given) {
   std::unique_ptr<Kernels> kernels(new Kernels);
   kernels->options = std::move(given);
   const KernelsOptions &options = kernels->options;
+  if (options.problem)
+    return *options.problem;
   Result<std::shared_ptr<Cache>> cache = Cache::open(options.cache);
   if (!cache)
     return cache.error();
@@ -92,6 +99,55 @@ Result<Got> Kernels::get(const Spec &spec, int64_t rows) {
     return kernel.error();
   got.kernel = *kernel;
   got.isCompiled = compiledHere != before;
+  got.seconds = progress.seconds();
+  return got;
+}
+
+Result<Got> Kernels::build(const Spec &spec, const KernelPlan &plan) {
+  if (Result<void> verified = verifyPlan(plan, spec, options.target); !verified)
+    return verified.error();
+  Got got;
+  got.range = {0, INT64_MAX, plan};
+  std::shared_ptr<Cache> cache;
+  {
+    std::lock_guard guard(mutex);
+    if (!plans) {
+      CacheOptions own = options.cache;
+      own.mode = CacheMode::ReadWrite;
+      // A bundle is complete as it is.
+      bool isKept = !store->folder().empty() && options.cache.mode == CacheMode::ReadWrite;
+      own.folder = isKept ? store->folder() + "/plans" : std::string();
+      Result<std::shared_ptr<Cache>> opened = Cache::open(own);
+      if (!opened)
+        return opened.error();
+      plans = *opened;
+    }
+    cache = plans;
+  }
+  if (lacking)
+    return *lacking;
+  if (!jit->options().compile)
+    return Error{ErrorCode::Unavailable, "a bundle has no kernels of other plans", {}};
+  Progress progress(fmt::format("compiling {}", planText(plan)));
+  std::string lookup = lookupKeyText(spec, options.target, options.plan);
+  // The range of an entry says which kernel serves a lookup: the entries here serve none.
+  lookup += "plans=1\n";
+  std::string key = buildKeyText(lookup, planText(plan), identity);
+  std::shared_ptr<const Artifact> found = cache->findByBuildKey(key);
+  if (!found) {
+    Result<Artifact> made = jit->options().compile(spec, options.target, plan);
+    if (!made)
+      return made.error();
+    made->spec = spec;
+    made->arch = options.target.arch;
+    made->planText = planText(plan);
+    made->lookupKey = lookup;
+    made->buildKey = key;
+    (void)cache->put(*made, 0, INT64_MAX);
+    found = std::make_shared<const Artifact>(std::move(*made));
+    got.isCompiled = true;
+  }
+  got.kernel = std::make_shared<Kernel>(found);
   got.seconds = progress.seconds();
   return got;
 }

@@ -9,6 +9,8 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +22,11 @@ struct KernelsOptions {
   std::string nvrtc;                      ///< path of the library; empty: search
   std::vector<std::string> skippedPasses; ///< not empty: no cache folder is touched
   PlanRequest plan;                       ///< of every kernel
+  std::optional<Error> problem;           ///< why the options cannot be used: a bad --tuned
 };
 
-/// --cache, --no-cache, --nvrtc, --skip-pass and --checked. Warnings of the cache go to stderr.
+/// --cache, --no-cache, --nvrtc, --skip-pass, --checked and --tuned. Warnings of the cache go to
+/// stderr.
 KernelsOptions kernelsOptions(const Arguments &arguments, const Target &target);
 
 /// A kernel and how it came.
@@ -36,12 +40,18 @@ struct Got {
 /// Thread-safe.
 class Kernels {
 public:
-  /// Opens the cache and looks for NVRTC. Errors: those of Cache::open. Without NVRTC kernels are
+  /// Opens the cache and looks for NVRTC. Errors: those of Cache::open,
+  /// and KernelsOptions::problem. Without NVRTC kernels are
   /// found by their lookup key; what is not there gives the Unavailable error.
   static Result<std::unique_ptr<Kernels>> open(KernelsOptions options);
 
   /// The kernel of `spec` for `rows` rows. Says on stderr when it takes time.
   Result<Got> get(const Spec &spec, int64_t rows);
+
+  /// The kernel of `spec` under `plan`, whatever a chooser would take. Kept in the folder `plans`
+  /// of the cache, where nobody looks for the kernel of a spec. Errors: those of compile and
+  /// verifyPlan; Unavailable without NVRTC when it is not there.
+  Result<Got> build(const Spec &spec, const KernelPlan &plan);
 
   int64_t compiled() const { return count; }
   Cache &cache() { return *store; }
@@ -60,6 +70,8 @@ private:
   GeneratorIdentity identity;
   std::optional<Error> lacking;
   std::shared_ptr<Cache> store;
+  std::shared_ptr<Cache> plans; ///< of build(); opened when first needed
+  std::mutex mutex;             ///< guards `plans`
   std::unique_ptr<Jit> jit;
   std::atomic<int64_t> count = 0;
 };

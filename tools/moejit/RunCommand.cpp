@@ -4,6 +4,8 @@
 #include "tools/moejit/Input.h"
 #include "tools/moejit/Kernels.h"
 #include "tools/moejit/Report.h"
+#include "tools/moejit/Routings.h"
+#include "tools/moejit/TunedFiles.h"
 
 #include "runtime/Checks.h"
 #include "runtime/Rules.h"
@@ -35,48 +37,6 @@ struct RunOptions {
   std::string routingName;
   oracle::ProblemOptions padding;
 };
-
-Result<oracle::Routing> readRouting(const std::string &text, const Spec &spec, int64_t rows) {
-  if (text == "uniform")
-    return oracle::Routing::uniform();
-  if (text == "skewed")
-    return oracle::Routing::skewed();
-  if (text == "one-expert")
-    return oracle::Routing::oneExpert();
-  if (text == "empty")
-    return oracle::Routing::empty();
-  bool isFile = text.find('/') != std::string::npos || text.ends_with(".json");
-  std::optional<std::string> near = nearest(text, {"uniform", "skewed", "one-expert", "empty"});
-  if (!isFile)
-    return usage(fmt::format("--routing takes uniform, skewed, one-expert, empty or a file whose "
-                             "name ends in .json; got '{}'{}",
-                             text, near ? fmt::format(". Did you mean '{}'?", *near) : ""));
-  Result<std::string> json = readFile(text, 4 << 20);
-  if (!json)
-    return json.error();
-  Result<oracle::Routing> routing = oracle::parseRouting(*json);
-  if (!routing) {
-    Error error = routing.error();
-    error.message = fmt::format("{}: {}", text, error.message);
-    error.notes.push_back(R"(a routing reads {"counts": [3, 0, 5]} or {"offsets": [0, 3, 3, 8]})");
-    return error;
-  }
-  if (spec.dispatch == Dispatch::Eager)
-    return usage(
-        fmt::format("{}: an eager kernel takes no routing, all rows are its expert's", text));
-  bool isOffsets = routing->kind == oracle::Routing::Kind::Offsets;
-  int64_t size = isOffsets ? int64_t(routing->offsets.size()) : int64_t(routing->counts.size());
-  int64_t expected = spec.numExperts + (isOffsets ? 1 : 0);
-  if (size != expected)
-    return usage(fmt::format("{}: {} {}, expected {} for {} experts", text, size,
-                             isOffsets ? "offsets" : "counts", expected, spec.numExperts));
-  if (isOffsets && spec.dispatch != Dispatch::Grouped)
-    return usage(fmt::format("{}: only grouped kernels read offsets", text));
-  int64_t sum = std::accumulate(routing->counts.begin(), routing->counts.end(), int64_t(0));
-  if (sum > rows)
-    return usage(fmt::format("{}: the counts sum to {}, more than --tokens {}", text, sum, rows));
-  return routing;
-}
 
 Result<RunOptions> readOptions(const Arguments &arguments, const Spec &spec) {
   RunOptions options;
@@ -529,11 +489,12 @@ const Command runCommand = {
          "auto",
          {"auto", "gpu", "emulator"}},
         {"--routing", "HOW",
-         "rows of each expert: uniform, skewed (Zipf), one-expert, empty, or a file with counts or "
-         "offsets",
+         "rows of each expert: uniform, skewed (Zipf), exact (all alike), one-expert, empty, or a "
+         "file with counts or offsets",
          "uniform"},
         {"--check", nullptr, "compare with the oracle; exit 1 when wrong"},
         checkedOption(),
+        tunedOption(),
         {"--seed", "S", "of the operands and the routing", "1"},
         {"--rows-padding", nullptr, "leave poisoned gaps between the rows of x, its scales, and y"},
         {"--repeat", "R", "timed launches", "20 on a GPU, 1 on the emulator"},

@@ -12,7 +12,7 @@ namespace moejit::tool {
 
 const std::vector<const Command *> &allCommands() {
   static const std::vector<const Command *> commands = {
-      &compileCommand, &runCommand, &explainCommand, &aotCommand, &cacheCommand};
+      &compileCommand, &runCommand, &benchCommand, &explainCommand, &aotCommand, &cacheCommand};
   return commands;
 }
 

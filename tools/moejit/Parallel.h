@@ -1,0 +1,31 @@
+// The same work for many things, on several threads.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace moejit::tool {
+
+/// Calls `work(i)` for every i below `count`, with at most `jobs` threads (0: one a CPU). `work`
+/// must be thread-safe.
+template <typename Work> void forEachParallel(size_t count, int64_t jobs, const Work &work) {
+  std::atomic<size_t> next = 0;
+  auto loop = [&] {
+    for (size_t i = next++; i < count; i = next++)
+      work(i);
+  };
+  if (jobs <= 0)
+    jobs = int64_t(std::max(1u, std::thread::hardware_concurrency()));
+  std::vector<std::thread> threads;
+  for (int64_t t = 1; t < std::min<int64_t>(jobs, int64_t(count)); ++t)
+    threads.emplace_back(loop);
+  loop();
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+} // namespace moejit::tool
