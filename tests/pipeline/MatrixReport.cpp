@@ -83,7 +83,7 @@ std::string page(const Census &census, const Tally &compiled, const Tally &compu
       "and phase of both sides' scales, quantization on the way and expert map\n"
       "(`tests/pipeline/MatrixSpecs.cpp`); data and output types, accumulation, rows nobody owns, "
       "N, K, experts, plans and checked kernels go along by turns. Each combination is either "
-      "refused by\na rule, or it is computed right; there is nothing in between.\n\n"
+      "refused by\na rule, or must compile and compute right; how many of those did is below.\n\n"
       "| combinations | count |\n|---|--:|\n";
   int64_t refused = 0;
   for (const auto &[id, count] : census.refused)
