@@ -78,12 +78,17 @@ uint64_t elfBytes(const char *image) {
   return sectionsAt + uint64_t(sectionBytes) * sectionCount;
 }
 
-const Artifact *artifactOf(const char *image) {
-  static std::vector<std::unique_ptr<Artifact>> all = [] {
-    std::vector<std::unique_ptr<Artifact>> found;
-    // The file `bundle` of the work folder names another folder of kernels.
-    std::string folder = MOEJIT_STAND_IN_BUNDLE;
-    std::ifstream(MOEJIT_STAND_IN_WORK "/bundle") >> folder;
+/// The kernels of the folders that the file `bundle` of the work folder names, a line each, or else
+/// of the built-in one.
+std::vector<std::unique_ptr<Artifact>> readArtifacts() {
+  std::vector<std::unique_ptr<Artifact>> found;
+  std::vector<std::string> folders;
+  std::ifstream list(MOEJIT_STAND_IN_WORK "/bundle");
+  for (std::string folder; list >> folder;)
+    folders.push_back(folder);
+  if (folders.empty())
+    folders.push_back(MOEJIT_STAND_IN_BUNDLE);
+  for (const std::string &folder : folders) {
     std::error_code problem;
     for (const auto &file : std::filesystem::directory_iterator(folder, problem)) {
       if (file.path().extension() != ".kernel")
@@ -93,14 +98,26 @@ const Artifact *artifactOf(const char *image) {
       if (Result<Artifact> artifact = deserialize(bytes))
         found.push_back(std::make_unique<Artifact>(std::move(*artifact)));
     }
-    return found;
-  }();
+  }
+  return found;
+}
+
+const Artifact *artifactOf(const char *image) {
+  // Kernels may come while the program runs; those that were given out are kept.
+  static std::vector<std::vector<std::unique_ptr<Artifact>>> readings;
   uint64_t bytes = elfBytes(image);
-  for (const auto &artifact : all)
-    if (bytes && elfBytes(artifact->cubin.data()) == bytes &&
-        std::memcmp(image, artifact->cubin.data(), artifact->cubin.size()) == 0)
-      return artifact.get();
-  return nullptr;
+  auto find = [&]() -> const Artifact * {
+    for (const auto &reading : readings)
+      for (const auto &artifact : reading)
+        if (bytes && elfBytes(artifact->cubin.data()) == bytes &&
+            std::memcmp(image, artifact->cubin.data(), artifact->cubin.size()) == 0)
+          return artifact.get();
+    return nullptr;
+  };
+  if (const Artifact *known = find())
+    return known;
+  readings.push_back(readArtifacts());
+  return find();
 }
 
 Emulator *emulator() {
@@ -288,6 +305,8 @@ cu::Status cuLaunchKernelEx(const cu::LaunchConfig *config, cu::Function functio
     return launchFailed;
   });
 }
+/// NVRTC asks for it where it finds a driver.
+cu::Status cuGetExportTable(const void **table, const void *) { return *table = nullptr, notFound; }
 cu::Status cuMemAlloc_v2(cu::DevicePointer *pointer, size_t bytes) {
   void *data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   *pointer = reinterpret_cast<cu::DevicePointer>(data);

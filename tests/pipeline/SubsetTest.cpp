@@ -67,6 +67,11 @@ std::vector<NamedPlan> variedPlans() {
   tall.tileM = 192;
   tall.tileN = 64;
   tall.scheduler = SchedulerKind::Static;
+  KernelPlan three = rows;
+  three.tileM = 192;
+  three.warpgroups = 3;
+  three.consumerRegs = 160;
+  three.producerRegs = 32;
   KernelPlan small = busyPlan();
   small.tileM = 64;
   small.tileN = 128;
@@ -91,10 +96,15 @@ std::vector<NamedPlan> variedPlans() {
   direct.skipEmptyRows = false;
   direct.hoistRelease = false;
   direct.scheduler = SchedulerKind::Static;
-  return {{"rows divided", rows},           {"one warpgroup, three fragments of rows", tall},
-          {"one warpgroup, 64x128", small}, {"64x192", odd},
-          {"four warpgroups", wide},        {"warps alike", alike},
-          {"one stage", unpipelined},       {"direct stores, static, nothing early", direct}};
+  return {{"rows divided", rows},
+          {"three warpgroups", three},
+          {"one warpgroup, three fragments of rows", tall},
+          {"one warpgroup, 64x128", small},
+          {"64x192", odd},
+          {"four warpgroups", wide},
+          {"warps alike", alike},
+          {"one stage", unpipelined},
+          {"direct stores, static, nothing early", direct}};
 }
 
 /// None, all, each alone, all but each, and `count` drawn by `seed`.

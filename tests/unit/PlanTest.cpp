@@ -47,8 +47,23 @@ TEST_CASE("row ranges cover every row count once, and each has a plan that works
 TEST_CASE("few rows an expert give 64-row tiles, many give 128-row tiles") {
   Spec spec = blockScaled(256, 4096, 7168);
   CHECK(choosePlan(spec, Target(), 0).tileM == 64);
-  CHECK(choosePlan(spec, Target(), 256 * 96 - 1).tileM == 64);
-  CHECK(choosePlan(spec, Target(), 256 * 96).tileM == 128);
+  CHECK(choosePlan(spec, Target(), 256 * 40 - 1).tileM == 64);
+  CHECK(choosePlan(spec, Target(), 256 * 40).tileM == 128);
+  // Mixtral's down: 8 experts of 16 wide tiles are fewer than two for each of 132 processors.
+  Spec few = blockScaled(8, 4096, 14336);
+  CHECK(choosePlan(few, Target(), 8 * 128).tileM == 64);
+  CHECK(choosePlan(few, Target(), 8 * 512).tileM == 128);
+}
+
+TEST_CASE("a little more than 128 rows an expert give tiles that hold them all") {
+  Spec spec = blockScaled(32, 4096, 7168);
+  CHECK(choosePlan(spec, Target(), 32 * 112 - 1).tileM == 128);
+  CHECK(choosePlan(spec, Target(), 32 * 112).tileM == 192);
+  CHECK(choosePlan(spec, Target(), 32 * 144 - 1).tileM == 192);
+  CHECK(choosePlan(spec, Target(), 32 * 144).tileM == 128);
+  CHECK(choosePlan(blockScaled(32, 4096, 1536), Target(), 32 * 128).tileM == 128);
+  spec.wScales.granule[1] = Granule::of(32);
+  CHECK(choosePlan(spec, Target(), 32 * 128).tileM == 128);
 }
 
 TEST_CASE("batched rows too few to give every processor a wide tile get narrow ones") {

@@ -204,9 +204,10 @@ int bench(const Arguments &arguments, const BenchOptions &options, BenchDevice &
   double begin = ClockLog::now();
   if (Result<void> measured = measure(device, run.items, how.measuring); !measured)
     return fail(arguments, measured.error());
+  int64_t hostCalls = std::min<int64_t>(64, 4 * how.measuring.rounds * how.measuring.repeats);
   for (Contender &contender : run.contenders)
     if (!contender.refusal) {
-      Result<double> us = hostUs(device, run.items[contender.item].call);
+      Result<double> us = hostUs(device, run.items[contender.item].call, hostCalls);
       if (!us)
         return fail(arguments, us.error());
       contender.hostUs = *us;

@@ -1,0 +1,142 @@
+"""moejit bench on a driver whose device is the emulator: what is measured, checked, printed and refused. Times are 1 ms."""
+
+import json
+import os
+import pathlib
+import xml.dom.minidom
+
+from harness import KERNELS, CliTest, grouped, main
+
+STAND_IN = pathlib.Path(os.environ["STAND_IN"])
+# Small and quick: no rest, few calls, no 512 MiB to read, no dense product of 8192.
+QUICK = ("--rounds", 2, "--repeat", 2, "--idle-ms", 0, "--flush-mib", 1, "--ceiling", "none", "--seed", 3)
+
+
+class Bench(CliTest):
+    def setUp(self):
+        super().setUp()
+        (STAND_IN / "units").mkdir(exist_ok=True)
+        self.fault("none 0")
+
+    def fault(self, text):
+        (STAND_IN / "units/fault").write_text(text + "\n")
+        self.addCleanup((STAND_IN / "units/fault").unlink, missing_ok=True)
+
+    def bundle(self, *files):
+        """Kernels that the device knows."""
+        folder = self.folder / "kernels.bundle"
+        self.moejit("aot", *files, "-o", folder)
+        (STAND_IN / "units/bundle").write_text(f"{folder}\n")
+        self.addCleanup((STAND_IN / "units/bundle").unlink, missing_ok=True)
+        return folder
+
+    def bench(self, *words, expect=0):
+        self.environment["LD_LIBRARY_PATH"] = str(STAND_IN)
+        return self.moejit("bench", *words, expect=expect)
+
+    def test_a_kernel_is_measured_and_right(self):
+        file = self.write("a.mlir", grouped())
+        folder = self.bundle(file)
+        found = self.bench(file, "--bundle", folder, *QUICK, "--rows", "5,40", "--json").json()
+        self.assertEqual(found["device"]["name"], "moejit emulator")
+        self.assertEqual([line["ownedRows"] for line in found["lines"]], [15, 120])
+        for line in found["lines"]:
+            self.assertEqual(line["kernel"], "a")
+            self.assertEqual(len(line["allUs"]), 4)
+            self.assertEqual((line["us"], line["readUs"], line["shareOfRead"]), (1000, 1000, 1))
+            self.assertTrue(line["check"]["ok"], line["check"]["text"])
+            self.assertEqual(line["operations"], 2 * line["ownedRows"] * 256 * 256)
+            self.assertAlmostEqual(line["teraflops"], line["operations"] / 1e9)
+            self.assertEqual(line["weightBytes"], line["activeExperts"] * 256 * 256)
+            self.assertGreater(line["leastBytes"], line["weightBytes"])
+            self.assertGreater(line["hostUs"], 0)
+            self.assertNotIn("sustainedUs", line)
+        self.assertEqual(found["ceilings"]["teraflopsFrom"], "none")
+
+    def test_the_table_and_the_plot(self):
+        file = self.write("a.mlir", grouped())
+        folder = self.bundle(file)
+        done = self.bench(file, "--bundle", folder, *QUICK[:-4], "--ceiling", 1500, "--tokens", "9",
+                          "--routing", "exact", "--svg", "r.svg", "--sustained", "--window-ms", 2)
+        self.assertRegex(done.out, r"(?m)^kernel +rows an expert +µs .*sustained µs +TFLOP/s +check$")
+        self.assertRegex(done.out, r"(?m)^a +9 in all +1000\.0 .* ok, \d\.\d\de-03$")
+        self.assertIn("dense: 1500 TFLOP/s, as given", done.out)
+        self.assertIn("no NVML", done.err)
+        svg = (self.folder / "r.svg").read_text()
+        xml.dom.minidom.parseString(svg)
+        self.assertIn("1500 TFLOP/s, dense, as given", svg)
+        self.assertIn("GB/s, a plain read", svg)
+
+    def test_a_quantization_is_measured(self):
+        file = self.write("q.mlir", (KERNELS / "quantize.bf16.1x128.mlir").read_text())
+        words = ("--k", 256)
+        folder = self.folder / "kernels.bundle"
+        self.moejit("aot", file, *words, "-o", folder)
+        (STAND_IN / "units/bundle").write_text(f"{folder}\n")
+        line, = self.bench(file, *words, "--bundle", folder, *QUICK, "--rows", 20,
+                           "--json").json()["lines"]
+        self.assertTrue(line["check"]["ok"])
+        self.assertEqual((line["teraflops"], line["leastBytes"]), (0, 20 * 256 * 3 + 20 * 2 * 4))
+
+    def test_wrong_results_are_seen(self):
+        file = self.write("a.mlir", grouped())
+        folder = self.bundle(file)
+        self.fault("wrong 1")
+        done = self.bench(file, "--bundle", folder, *QUICK, "--rows", 5, expect=1)
+        self.assertRegex(done.out, r"(?m)^a +5 .* WRONG$")
+        self.assertIn("WRONG: a, 15 rows, chosen: ", done.out)
+        line, = self.bench(file, "--bundle", folder, *QUICK, "--rows", 5, "--json", expect=1).json()["lines"]
+        self.assertFalse(line["check"]["ok"])
+        done = self.bench(file, "--bundle", folder, *QUICK, "--rows", 5, "--no-check")
+        self.assertIn("not checked", done.out)
+
+    def test_a_fault_of_the_device_ends_it(self):
+        file = self.write("a.mlir", grouped())
+        folder = self.bundle(file)
+        self.fault("fault 1")
+        done = self.bench(file, "--bundle", folder, *QUICK, "--rows", 5, expect=3)
+        self.assertIn("a, 15 rows: cuStreamSynchronize", done.err)
+
+    def test_a_second_plan_stands_beside_the_chosen_one(self):
+        file = self.write("a.mlir", grouped())
+        folder = self.bundle(file)
+        # A bundle has no other kernels, and says so; the chosen one is measured all the same.
+        found = self.bench(file, "--bundle", folder, *QUICK, "--rows", 5, "--plan", "stages=2",
+                           "--plan", "tileM=64", "--json").json()
+        self.assertEqual([line["label"] for line in found["lines"]], ["chosen"])
+        refused, = found["refused"]
+        self.assertEqual(refused["label"], "stages=2")
+        self.assertIn("bundle", refused["message"])
+
+    def test_folders_and_rows_that_cannot_be(self):
+        (self.folder / "many").mkdir()
+        for name in ("b", "a"):
+            self.write(f"many/{name}.mlir", grouped(n=64 if name == "a" else 128))
+        folder = self.bundle("many/a.mlir", "many/b.mlir")
+        found = self.bench("many", "--bundle", folder, *QUICK, "--rows", 2, "--json").json()
+        self.assertEqual([line["kernel"] for line in found["lines"]], ["a", "b"])
+        self.assertEqual(self.bench("many", "--rows", "2,", expect=2).out, "")
+
+    def test_mistakes(self):
+        file = self.write("a.mlir", grouped())
+        plans = self.write("plans", "# some\ntileM=64, stages=3\nstages=many\n")
+        for words, word in (((), "no FILE given"), ((file, "--rows", "1", "--tokens", "2"), "--tokens"),
+                            ((file, "--rows", "0"), "from 1"), ((file, "--rows", "1,a"), "'1,a'"),
+                            ((file, "--plan", "stage=3"), "no field 'stage'"),
+                            ((file, "--plans", plans), "stages is 'many'"),
+                            ((file, "--ceiling", "fast"), "measure, none"),
+                            ((file, "--rounds", "0"), "--rounds"), (("absent.mlir",), "cannot read")):
+            self.assertIn(word, self.bench(*words, expect=2).err)
+        bad = self.write("bad.json", "{}")
+        folder = self.bundle(file)
+        done = self.bench(file, "--bundle", folder, "--tuned", bad, *QUICK, "--rows", 5, expect=2)
+        self.assertIn("bad.json: tuned table", done.err)
+
+    def test_there_is_no_emulation(self):
+        file = self.write("a.mlir", grouped())
+        done = self.moejit("bench", file, expect=3)
+        self.assertIn("libcuda", done.err)
+
+
+if __name__ == "__main__":
+    main()
