@@ -370,6 +370,19 @@ void extentLimit(const Spec &spec, const Target &, Report &report) {
   };
   check(RuleSubject::Gemm, "K", spec.k);
   check(RuleSubject::W, "N", spec.n);
+  for (const Side &side : sides(spec))
+    for (const Granule &granule : side.layout.granule)
+      if (granule.kind == Granule::Kind::Extent && granule.extent > maxExtent)
+        report.add(side.subject,
+                   fmt::format("granule = {} of {} has the extent {}, expected at most {}",
+                               side.layout.granuleText(), ruleSubjectName(side.subject),
+                               granule.extent, maxExtent),
+                   {"write '*' for a scale that covers the whole dimension"});
+  if (spec.expertMapSize > maxExtent)
+    report.add(RuleSubject::Gemm,
+               fmt::format("the expert map has {} entries, expected at most {}", spec.expertMapSize,
+                           maxExtent),
+               {"give it an entry for each global expert"});
 }
 
 } // namespace moejit::rules

@@ -5,7 +5,8 @@
 
 namespace moejit::rules {
 
-/// Largest N, K and Mmax: coordinates and tile counts inside a kernel are 32-bit.
+/// Largest N, K, Mmax, granule and expert map: coordinates and tile counts inside a kernel are
+/// 32-bit.
 inline constexpr int64_t maxExtent = 1 << 20;
 /// Largest E: a kernel keeps one row boundary per expert in shared memory.
 inline constexpr int64_t maxExperts = 1024;

@@ -200,6 +200,25 @@ const std::vector<Case> &cases() {
        "sm_90"},
       {"MJ022", with(base(), [](S s) { s.n = 1048584; }), with(base(), [](S s) { s.n = 1048576; }),
        "N is 1048584, expected at most 1048576", W},
+      {"MJ022", with(base(), [](S s) { s.xScales.granule[1] = Granule::of((1LL << 32) + 32); }),
+       with(base(), [](S s) { s.xScales.granule[1] = Granule::of(1 << 20); }),
+       "granule = [1, 4294967328] of x has the extent 4294967328, expected at most 1048576", X},
+      {"MJ022", with(base(), [](S s) { s.wScales.granule[1] = Granule::of(1LL << 32); }),
+       with(base(), [](S s) { s.wScales.granule[1] = Granule::of(1 << 20); }),
+       "granule = [1, 4294967296, 128] of w has the extent 4294967296, expected at most 1048576",
+       W},
+      {"MJ022",
+       with(base(),
+            [](S s) {
+              s.dispatch = Dispatch::Batched;
+              s.expertMapSize = (1LL << 32) + 8;
+            }),
+       with(base(),
+            [](S s) {
+              s.dispatch = Dispatch::Batched;
+              s.expertMapSize = 1 << 20;
+            }),
+       "the expert map has 4294967304 entries, expected at most 1048576", Gemm},
       {"MJ109", base(), base(), "sm_100a is not supported by this version", Gemm, "sm_100a"},
       {"MJ113",
        with(base(),

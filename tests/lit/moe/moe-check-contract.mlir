@@ -463,3 +463,28 @@ moe.kernel @passes(%x: tensor<?x1048576xf8E4M3FN, #x>, %offsets: tensor<33xi32>,
      : tensor<?x1048576xf8E4M3FN, #x>, tensor<33xi32>, tensor<32x256x1048576xf8E4M3FN, #w> -> tensor<?x256xbf16>
   moe.return %y : tensor<?x256xbf16>
 }
+
+// -----
+
+// MJ022 trips: a granule that 32 bits do not hold.
+#x = #moe.scales<granule = [1, 4294967328], source = dynamic>
+#w = #moe.scales<granule = [1, 128, 128]>
+// expected-note@+1 {{x is declared here}}
+moe.kernel @trips(%x: tensor<?x512xf8E4M3FN, #x>, %offsets: tensor<33xi32>, %w: tensor<32x256x512xf8E4M3FN, #w>) -> tensor<?x256xbf16> {
+  // expected-error@+2 {{'moe.gemm' op granule = [1, 4294967328] of x has the extent 4294967328, expected at most 1048576 [MJ022]}}
+  // expected-note@+1 {{write '*' for a scale that covers the whole dimension}}
+  %y = moe.gemm grouped(%x, %offsets, %w)
+     : tensor<?x512xf8E4M3FN, #x>, tensor<33xi32>, tensor<32x256x512xf8E4M3FN, #w> -> tensor<?x256xbf16>
+  moe.return %y : tensor<?x256xbf16>
+}
+
+// -----
+
+// MJ022 passes: the largest granule.
+#x = #moe.scales<granule = [1, 1048576], source = dynamic>
+#w = #moe.scales<granule = [1, 128, 128]>
+moe.kernel @passes(%x: tensor<?x512xf8E4M3FN, #x>, %offsets: tensor<33xi32>, %w: tensor<32x256x512xf8E4M3FN, #w>) -> tensor<?x256xbf16> {
+  %y = moe.gemm grouped(%x, %offsets, %w)
+     : tensor<?x512xf8E4M3FN, #x>, tensor<33xi32>, tensor<32x256x512xf8E4M3FN, #w> -> tensor<?x256xbf16>
+  moe.return %y : tensor<?x256xbf16>
+}
