@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -232,12 +233,16 @@ std::vector<WorkspaceRegion> readWorkspace(Reader &reader) {
     region.bytes = record.number<uint64_t>();
     region.rowBytes = record.number<uint64_t>();
     region.isZeroed = record.enumerator(uint8_t(1)) != 0;
-    // Zeroed regions come first and do not grow, and sums of sizes stay in 64 bits.
+    // Zeroed regions come first and do not grow. With one region an operand, sums of sizes stay in
+    // 64 bits.
     bool isSound = isScratch(region.operand) && region.bytes <= WorkspaceRegion::maxBytes &&
                    region.rowBytes <= WorkspaceRegion::maxRowBytes &&
                    (!region.isZeroed ||
                     (region.rowBytes == 0 && (regions.empty() || regions.back().isZeroed)));
-    reader.failed |= record.failed || !isSound || i >= size_t(lastOperand);
+    bool isRepeated =
+        std::any_of(regions.begin(), regions.end(),
+                    [&](const WorkspaceRegion &other) { return other.operand == region.operand; });
+    reader.failed |= record.failed || !isSound || isRepeated;
     regions.push_back(region);
   }
   return regions;

@@ -134,6 +134,7 @@ TEST_CASE("a workspace whose sizes could overflow, or whose zeros do not lie tog
       {{Operand::Counters, 8, 16, true}}, // zeros that grow with the rows
       {{Operand::XQuantized, 0, 16, false}, {Operand::Counters, 8, 0, true}},
       {{Operand::X, 8, 0, false}}, // no scratch
+      {{Operand::XQuantized, 0, 16, false}, {Operand::XQuantized, 0, 16, false}},
   };
   for (const std::vector<WorkspaceRegion> &workspace : unsound) {
     Artifact artifact = samples::artifact();

@@ -38,6 +38,13 @@ TEST_CASE("the least index of a kind is the one that a maximum keeps") {
   CHECK(checkWord(0) > 0);
 }
 
+TEST_CASE("words that no kernel writes are no findings") {
+  Words words;
+  words.fill(INT64_MIN);
+  words[0] = -1;
+  CHECK(checkFindings(words).empty());
+}
+
 TEST_CASE("findings come in the order of kinds, one sentence each") {
   Words words = {};
   words[size_t(CheckKind::OffsetOrder)] = checkWord(2);
