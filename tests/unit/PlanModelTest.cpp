@@ -1,0 +1,184 @@
+// The model against measured times, and the candidates it orders.
+#include "runtime/PlanModel.h"
+
+#include "runtime/JsonReader.h"
+#include "runtime/Tuned.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <set>
+
+using namespace moejit;
+
+namespace {
+
+enum class Scales { Block, Row };
+
+Spec specOf(Scales scales, int64_t numExperts, int64_t n, int64_t k) {
+  Spec spec;
+  spec.numExperts = numExperts;
+  spec.n = n;
+  spec.k = k;
+  spec.xScales.source = ScaleSource::Dynamic;
+  if (scales == Scales::Block) {
+    spec.xScales.granule = {Granule::of(1), Granule::of(128)};
+    spec.wScales.granule = {Granule::of(1), Granule::of(128), Granule::of(128)};
+  } else {
+    spec.xScales.granule = {Granule::of(1), Granule::whole()};
+    spec.wScales.granule = {Granule::of(1), Granule::of(1), Granule::whole()};
+  }
+  return spec;
+}
+
+KernelPlan planOf(const char *text) {
+  Result<KernelPlan> plan = parsePlan(text);
+  REQUIRE(bool(plan));
+  return *plan;
+}
+
+const char *const wide = "tileM=128,tileN=256,stages=4";
+const char *const narrow = "tileM=64,tileN=256,stages=5,scheduler=static,weightPolicy=evict_first";
+
+/// Lines of docs/results/speed.md as of the fit: an H200, µs of both plans.
+struct Measured {
+  Scales scales;
+  int64_t experts, n, k, rowsPerExpert;
+  double narrowUs, wideUs;
+};
+constexpr Measured measured[] = {
+    {Scales::Block, 128, 2048, 768, 16, 59.3, 57.8},
+    {Scales::Block, 128, 2048, 768, 512, 314.8, 219.3},
+    {Scales::Block, 128, 1536, 2048, 128, 156.0, 148.8},
+    {Scales::Block, 128, 3072, 4096, 16, 386.5, 389.9},
+    {Scales::Block, 128, 3072, 4096, 128, 659.1, 522.2},
+    {Scales::Block, 256, 4096, 7168, 16, 1793.8, 1741.1},
+    {Scales::Row, 16, 5120, 8192, 16, 180.4, 184.2},
+    {Scales::Row, 16, 16384, 5120, 512, 1150.0, 1091.5},
+    {Scales::Row, 160, 3072, 5120, 16, 614.8, 603.8},
+    {Scales::Row, 160, 3072, 5120, 512, 2259.3, 2122.3},
+};
+
+} // namespace
+
+TEST_CASE("the model is near what was measured") {
+  double sum = 0;
+  int64_t count = 0;
+  for (const Measured &line : measured)
+    for (auto [text, us] : {std::pair(narrow, line.narrowUs), std::pair(wide, line.wideUs)}) {
+      Spec spec = specOf(line.scales, line.experts, line.n, line.k);
+      double model =
+          estimatePlan(planOf(text), spec, Target(), line.rowsPerExpert * line.experts).us;
+      CAPTURE(line.n);
+      CAPTURE(line.rowsPerExpert);
+      CAPTURE(model);
+      CAPTURE(us);
+      CHECK(std::fabs(std::log(model / us)) < 0.16);
+      sum += std::fabs(std::log(model / us));
+      ++count;
+    }
+  CHECK(sum / double(count) < 0.06);
+  // One that is far from it is seen.
+  CHECK(std::fabs(std::log(
+            estimatePlan(planOf(wide), specOf(Scales::Block, 256, 4096, 7168), Target(), 16).us /
+            1741.1)) > 0.5);
+}
+
+TEST_CASE("where plans differ much, the model orders them as measured") {
+  for (const Measured &line : measured) {
+    double ratio = line.narrowUs / line.wideUs;
+    if (std::fabs(ratio - 1) < 0.1)
+      continue;
+    Spec spec = specOf(line.scales, line.experts, line.n, line.k);
+    int64_t rows = line.rowsPerExpert * line.experts;
+    double model = estimatePlan(planOf(narrow), spec, Target(), rows).us /
+                   estimatePlan(planOf(wide), spec, Target(), rows).us;
+    CAPTURE(line.n);
+    CHECK((model > 1) == (ratio > 1));
+  }
+}
+
+TEST_CASE("what limits a launch changes with its rows") {
+  Spec spec = specOf(Scales::Block, 32, 4096, 7168);
+  PlanEstimate few = estimatePlan(planOf(wide), spec, Target(), 32 * 8);
+  PlanEstimate many = estimatePlan(planOf(wide), spec, Target(), 32 * 1024);
+  CHECK(std::string(few.limit()) == "memory");
+  CHECK(std::string(many.limit()) == "dots");
+  CHECK(many.us > few.us);
+  // More rows never take less, and all parts are numbers.
+  double before = 0;
+  for (int64_t rows : {0, 1, 7, 100, 1000, 10'000, 1'000'000, 100'000'000}) {
+    PlanEstimate estimate = estimatePlan(planOf(wide), spec, Target(), rows);
+    CHECK(std::isfinite(estimate.us));
+    CHECK(estimate.us >= before);
+    CHECK(estimate.activeExperts <= 32.001);
+    before = estimate.us;
+  }
+}
+
+TEST_CASE("the mean number of tiles is that of the draw") {
+  // Two experts, two rows: both of one expert or one each, with equal chance.
+  Spec spec = specOf(Scales::Block, 2, 256, 256);
+  PlanEstimate estimate = estimatePlan(planOf(wide), spec, Target(), 2);
+  CHECK(estimate.activeExperts == doctest::Approx(1.5));
+  CHECK(estimate.tiles == doctest::Approx(1.5));
+  spec.numExperts = 1;
+  CHECK(estimatePlan(planOf(wide), spec, Target(), 129).tiles == 2);
+  CHECK(estimatePlan(planOf(wide), spec, Target(), 129).fragments == 3);
+  KernelPlan all = planOf(wide);
+  all.skipEmptyRows = false;
+  CHECK(estimatePlan(all, spec, Target(), 129).fragments == 4);
+}
+
+TEST_CASE("candidates work, differ, and hold the heuristic's; neighbours differ in one field") {
+  Spec quantize = quantizeSpec(4096, ElementType::BF16, ElementType::F8E4M3FN,
+                               specOf(Scales::Block, 1, 1, 1).xScales);
+  Spec floats = specOf(Scales::Row, 8, 1024, 512);
+  floats.outType = ElementType::F32;
+  for (const Spec &spec :
+       {specOf(Scales::Block, 32, 4096, 7168), specOf(Scales::Row, 8, 64, 128), floats, quantize}) {
+    std::vector<KernelPlan> plans = candidatePlans(spec, Target());
+    CHECK(plans.size() >= 4);
+    std::set<std::string> texts;
+    for (const KernelPlan &plan : plans) {
+      CHECK(bool(verifyPlan(plan, spec, Target())));
+      texts.insert(planText(plan));
+    }
+    CHECK(texts.size() == plans.size());
+    for (const PlannedRange &range : planRanges(spec, Target()))
+      CHECK(texts.contains(planText(range.plan)));
+    for (const KernelPlan &near : neighbourPlans(plans.front(), spec, Target())) {
+      CHECK(bool(verifyPlan(near, spec, Target())));
+      std::string differs = planDifference(near, plans.front());
+      CHECK(!differs.empty());
+      CHECK(differs.find(',') == std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("an explanation names the chosen plan, its source and the next one") {
+  Spec spec = specOf(Scales::Block, 32, 4096, 7168);
+  PlanExplanation why = explainPlan(spec, Target(), 32 * 512);
+  CHECK(why.plan == choosePlan(spec, Target(), 32 * 512));
+  CHECK(why.chosenBy == "heuristic");
+  REQUIRE(why.alternatives.size() == 3);
+  CHECK(why.alternatives[0].estimate.us <= why.alternatives[1].estimate.us);
+  CHECK(why.text().find("limited by dots") != std::string::npos);
+  CHECK(why.text().find("Next: ") != std::string::npos);
+  Result<JsonValue> json = parseJson(why.json());
+  REQUIRE_MESSAGE(bool(json), (json ? "" : json.error().text()));
+  CHECK(json->find("alternatives")->items.size() == 3);
+  CHECK(json->find("estimate")->find("us")->number > 0);
+
+  TunedTable table;
+  table.arch = "sm_90a";
+  table.smCount = 132;
+  table.specs = {{canonicalText(spec), {{0, 99, 50, planOf(narrow), 40, 44}}}};
+  PlanRequest request;
+  request.tuned = std::make_shared<const TunedTable>(table);
+  PlanExplanation tuned = explainPlan(spec, Target(), 50, request);
+  CHECK(tuned.chosenBy == "tuned table");
+  CHECK(tuned.plan == planOf(narrow));
+  CHECK(tuned.text().starts_with("Measured: 40.0 us, the heuristic's plan 44.0 us."));
+  CHECK(explainPlan(spec, Target(), 100, request).chosenBy == "heuristic");
+}
