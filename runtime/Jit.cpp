@@ -326,6 +326,13 @@ Result<uint64_t> Jit::workspaceBytes(const Spec &spec, int64_t maxRows) {
   uint64_t bytes = 0;
   int64_t rows = 0;
   JitHandle found = handle(spec);
+  // What is built ahead may be for some rows only: no launch over others gets far enough to need
+  // anything.
+  std::vector<IndexedRange> known;
+  if (shared->options.cache && shared->neverCompiles())
+    known = shared->options.cache->ranges(found.state->lookupKey);
+  if (!known.empty() && known.front().minRows <= maxRows)
+    rows = known.front().minRows;
   while (rows <= maxRows) {
     Result<std::shared_ptr<Kernel>> kernel = found.kernel(rows);
     if (!kernel)
@@ -335,6 +342,13 @@ Result<uint64_t> Jit::workspaceBytes(const Spec &spec, int64_t maxRows) {
     if (last >= maxRows)
       break;
     rows = last + 1;
+    if (known.empty())
+      continue;
+    auto next = std::find_if(known.begin(), known.end(),
+                             [&](const IndexedRange &range) { return range.maxRows >= rows; });
+    if (next == known.end())
+      break;
+    rows = std::max(rows, next->minRows);
   }
   return bytes;
 }

@@ -78,8 +78,8 @@ public:
   /// Gets the kernel for `rows` rows and loads it into the current context, so that a capture can
   /// launch it.
   Result<void> prepare(const Spec &spec, int64_t rows);
-  /// Bytes of workspace that covers every launch of `spec` of up to `maxRows` rows. Builds the
-  /// kernels it asks.
+  /// Bytes of workspace that covers every launch of `spec` whose rows and expected rows are both up
+  /// to `maxRows`. Builds the kernels it asks.
   Result<uint64_t> workspaceBytes(const Spec &spec, int64_t maxRows);
 
   const JitOptions &options() const;

@@ -75,8 +75,8 @@ MOEJIT_API moejit_status moejit_gemm_find_checked(moejit_library *library, const
 /* Null is allowed. Launches in flight and captured graphs stay valid. */
 MOEJIT_API void moejit_gemm_release(moejit_gemm *gemm);
 
-/* Bytes of device memory that each launch of up to `max_rows` rows in flight needs as its
- * workspace; 0 is possible. */
+/* Bytes of device memory that each launch in flight needs as its workspace, where `rows` and
+ * `expected_rows` are both up to `max_rows`; 0 is possible. */
 MOEJIT_API moejit_status moejit_gemm_workspace_bytes(moejit_gemm *gemm, int64_t max_rows,
                                                      uint64_t *bytes, char *error,
                                                      size_t error_bytes);

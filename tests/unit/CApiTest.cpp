@@ -152,6 +152,35 @@ TEST_CASE("C API: the workspace covers every kernel up to the given rows") {
         MOEJIT_INVALID_ARGUMENT);
 }
 
+TEST_CASE("C API: the workspace of a bundle with gaps covers the kernels it has") {
+  TemporaryFolder folder;
+  CacheOptions options;
+  options.folder = folder.path;
+  std::shared_ptr<Cache> cache = *Cache::open(std::move(options));
+  Artifact few = artifact(0), many = artifact(1);
+  few.launch.workspace = {{Operand::Workspace, 64, 0, true}};
+  many.launch.workspace = {{Operand::Workspace, 256, 0, true}};
+  REQUIRE(cache->put(few, 10, 20));
+  REQUIRE(cache->put(many, 50, 60));
+  REQUIRE(cache->writeManifest());
+  moejit_library *library = nullptr;
+  moejit_gemm *gemm = nullptr;
+  REQUIRE(moejit_open(folder.path.c_str(), MOEJIT_BUNDLE, nullptr, &library, nullptr, 0) ==
+          MOEJIT_OK);
+  REQUIRE(moejit_gemm_find(library, canonicalText(spec()).c_str(), &gemm, nullptr, 0) == MOEJIT_OK);
+  uint64_t bytes = 1;
+  using Case = std::pair<int64_t, uint64_t>;
+  for (auto [rows, expected] :
+       {Case(15, 64), Case(20, 64), Case(40, 64), Case(50, 256), Case(INT64_MAX, 256)}) {
+    CAPTURE(rows);
+    CHECK(moejit_gemm_workspace_bytes(gemm, rows, &bytes, nullptr, 0) == MOEJIT_OK);
+    CHECK(bytes == expected);
+  }
+  CHECK(moejit_gemm_workspace_bytes(gemm, 9, &bytes, nullptr, 0) == MOEJIT_NOT_IN_CACHE);
+  moejit_gemm_release(gemm);
+  moejit_close(library);
+}
+
 TEST_CASE("C API: 0 rows need neither pointers nor a driver") {
   Opened opened;
   moejit_gemm_arguments arguments = noArguments();
