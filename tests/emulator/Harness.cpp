@@ -104,10 +104,14 @@ Result<EmulatorReport> TestLaunch::run(const std::string &source, const Emulator
   Result<std::unique_ptr<Emulator>> emulator = Emulator::create(options);
   if (!emulator)
     return emulator.error();
-  Result<std::shared_ptr<const EmulatedModule>> module = (*emulator)->load(source);
+  return run(source, **emulator);
+}
+
+Result<EmulatorReport> TestLaunch::run(const std::string &source, Emulator &emulator) {
+  Result<std::shared_ptr<const EmulatedModule>> module = emulator.load(source);
   if (!module)
     return module.error();
-  return (*emulator)->run(**module, launch);
+  return emulator.run(**module, launch);
 }
 
 std::string errorOf(TestLaunch &launch, const std::string &source, const EmulatorOptions &options) {

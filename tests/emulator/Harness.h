@@ -63,6 +63,7 @@ public:
   /// Compiles and runs `source`.
   Result<EmulatorReport> run(const std::string &source,
                              const EmulatorOptions &options = testOptions());
+  Result<EmulatorReport> run(const std::string &source, Emulator &emulator);
 
 private:
   struct alignas(64) Slot {

@@ -1,0 +1,281 @@
+// Operands and right answers of launches.
+#include "tests/mutation/Trials.h"
+
+#include "tests/emulator/Harness.h"
+#include "tests/oracle/Fp8.h"
+#include "tests/oracle/ScaleGeometry.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <set>
+#include <sstream>
+
+namespace moejit::mutation {
+namespace {
+
+/// Nobody may look at rows that nobody owns.
+void poisonUnowned(oracle::HostProblem &problem) {
+  const Spec &spec = problem.spec;
+  if (spec.quantizeFrom)
+    return; // a scale of the whole tensor is made of all rows
+  const std::vector<Granule> &granule = spec.xScales.granule;
+  const bool hasOwnScales = granule[granule.size() - 2] == Granule::of(1);
+  const auto geometry = oracle::ScaleGeometry::ofX(spec, problem.rows, problem.xScaleStride);
+  const std::vector<int32_t> owners = oracle::rowOwners(problem);
+  for (int64_t row = 0; row < problem.rows; ++row) {
+    if (owners[static_cast<size_t>(row)] >= 0)
+      continue;
+    const int64_t buffer = spec.dispatch == Dispatch::Masked ? row / spec.maxRows : 0;
+    // A NaN in both types of fp8.
+    std::memset(problem.x.data() + row * problem.xStride, 0x7f, static_cast<size_t>(spec.k));
+    for (int64_t k = 0; hasOwnScales && k < spec.k; k += 16)
+      problem.xScales[static_cast<size_t>(geometry.index(buffer, row, k))] = NAN;
+  }
+}
+
+std::string runQuantization(const Artifact &artifact, const oracle::QuantizeProblem &problem,
+                            test::ThreadOrder order) {
+  oracle::QuantizeOutput output = oracle::QuantizeOutput::make(problem);
+  GemmArguments arguments;
+  arguments.rows = problem.rows;
+  arguments.x = {const_cast<uint8_t *>(problem.x.data()), problem.xStride};
+  arguments.xScales = {output.scaleData(), problem.scaleStride};
+  arguments.y = {output.yData(), problem.yStride};
+  arguments.workspaceBytes = workspaceBytes(artifact.launch, problem.rows);
+  std::vector<uint64_t> workspace(arguments.workspaceBytes / 8 + 2, ~uint64_t(0));
+  arguments.workspace = workspace.data();
+  Result<EmulatorReport> report = test::emulator(order).launch(artifact, arguments);
+  if (!report)
+    return report.error().text();
+  oracle::QuantizeComparison comparison = oracle::compareQuantized(problem, output);
+  return comparison.ok() ? "" : "codes differ: " + comparison.text();
+}
+
+} // namespace
+
+Trial gemmTrial(const std::string &name, oracle::HostProblem problem, bool misalignScales) {
+  poisonUnowned(problem);
+  auto shared = std::make_shared<const oracle::HostProblem>(std::move(problem));
+  auto reference = std::make_shared<const oracle::OracleResult>(oracle::reference(*shared));
+  return {name, [=](const Artifact &artifact, test::ThreadOrder order) {
+            return test::run(artifact, *shared, order, misalignScales, reference.get()).wrong;
+          }};
+}
+
+std::vector<Trial> gemmTrials(const Spec &spec, const KernelPlan &plan) {
+  std::vector<test::LaunchCase> launches = test::edgeCases(spec, plan.tileM);
+  // Nothing runs where there is no row.
+  std::erase_if(launches, [](const test::LaunchCase &launch) { return launch.rows == 0; });
+  const int64_t experts = spec.numExperts;
+  if (spec.dispatch == Dispatch::Grouped) {
+    // A fragment and a little: 64 rows would hold them but for these.
+    launches.push_back({"one row past a fragment", 131, oracle::Routing::fromCounts({65, 0, 66})});
+    if (plan.raster > 1)
+      launches.push_back({"more row tiles than one sweep has", (plan.raster + 1) * plan.tileM + 1,
+                          oracle::Routing::oneExpert(experts / 2)});
+    // Blocks whose first tile lies past an offset that falls.
+    launches.push_back({"an early offset falls", 70, oracle::Routing::fromOffsets({0, 10, 3, 60})});
+    // One row fewer before the experts is a tile fewer.
+    test::LaunchCase leading{"a tile and a row before the first expert", plan.tileM + 40,
+                             oracle::Routing::uniform()};
+    leading.options.leadingRows = plan.tileM + 1;
+    launches.push_back(leading);
+  }
+  if (spec.dispatch == Dispatch::Masked)
+    // First tiles of blocks in one buffer after the other.
+    for (std::vector<int64_t> counts : {std::vector<int64_t>{0, 20, 20}, {0, 0, 40}, {20, 0, 0}})
+      launches.push_back({"few rows a buffer", experts * spec.maxRows,
+                          oracle::Routing::fromCounts(std::move(counts))});
+  std::vector<Trial> trials;
+  for (const test::LaunchCase &launch : launches)
+    trials.push_back(gemmTrial(launch.name, test::problemOf(spec, launch, 100 + trials.size()),
+                               launch.misalignScales));
+  return trials;
+}
+
+std::vector<Trial> wrongTrials(const Spec &spec) {
+  std::vector<Trial> trials;
+  const auto add = [&](const char *name, auto edit) {
+    oracle::HostProblem problem =
+        oracle::makeProblem(spec, 90, oracle::Routing::fromCounts({40, 0, 30}), 7 + trials.size());
+    edit(problem);
+    Trial trial = gemmTrial(name, std::move(problem));
+    // There is no right value where a scale is not a number.
+    trial.run = [run = trial.run](const Artifact &artifact, test::ThreadOrder order) {
+      const std::string wrong = run(artifact, order);
+      return wrong.compare(0, 6, "WRONG:") == 0
+                 ? wrong.substr(std::min(wrong.find("reported '"), wrong.size()))
+                 : wrong;
+    };
+    trials.push_back(std::move(trial));
+  };
+  for (float value : {NAN, INFINITY, 0.0f, -1.0f}) {
+    add("a wrong scale of x", [&](oracle::HostProblem &problem) {
+      const auto x = oracle::ScaleGeometry::ofX(spec, problem.rows, problem.xScaleStride);
+      problem.xScales[static_cast<size_t>(x.index(2, 69, spec.k - 1))] = value;
+    });
+    add("a wrong scale of w", [&](oracle::HostProblem &problem) {
+      const auto w = oracle::ScaleGeometry::ofW(spec);
+      problem.wScales[static_cast<size_t>(w.index(2, spec.n - 1, spec.k - 1))] = value;
+    });
+  }
+  for (std::vector<int32_t> offsets : {std::vector<int32_t>{-1, 40, 40, 91}, {0, 40, 39, 90}})
+    trials.push_back(gemmTrial(
+        "wrong offsets",
+        oracle::makeProblem(spec, 90, oracle::Routing::fromOffsets(std::move(offsets)), 7)));
+  return trials;
+}
+
+Trial extremeScalesTrial(const Spec &spec, int64_t rows) {
+  oracle::HostProblem problem = oracle::makeProblem(spec, rows, oracle::Routing::uniform(), 5);
+  // The least scale of x becomes 2^-127, and those of w grow as those of x shrink.
+  int least = 127;
+  for (float scale : problem.xScales)
+    if (std::isfinite(scale)) // others belong to nobody
+      least = std::min(least, std::ilogb(scale));
+  for (float &scale : problem.xScales)
+    scale = std::ldexp(scale, -127 - least);
+  for (float &scale : problem.wScales)
+    scale = std::min(std::ldexp(scale, 127 + least), std::ldexp(1.0f, 127));
+  return gemmTrial("scales at both ends", std::move(problem));
+}
+
+Trial notANumberTrial(const Spec &spec, int64_t rows) {
+  const int64_t granule = spec.xScales.granule.back().extent,
+                groups = (spec.k + granule - 1) / granule;
+  const auto rowOf = [](int64_t group) { return 1 + group; };
+  const auto columnOf = [](int64_t group) { return 2 + 2 * group + group / 4 % 2; };
+  std::set<int64_t> badRows, badColumns;
+  auto problem = std::make_shared<oracle::HostProblem>(
+      oracle::makeProblem(spec, rows, oracle::Routing::uniform(), 5));
+  const auto x = oracle::ScaleGeometry::ofX(spec, rows, problem->xScaleStride);
+  const auto w = oracle::ScaleGeometry::ofW(spec);
+  for (int64_t group = 0; group < groups; ++group) {
+    // Rows of both halves of a tile, columns even and odd.
+    for (int64_t row : {rowOf(group), 64 + rowOf(group)})
+      if (row < rows) {
+        problem->xScales[static_cast<size_t>(x.index(0, row, group * granule))] = NAN;
+        badRows.insert(row);
+      }
+    problem->wScales[static_cast<size_t>(w.index(0, columnOf(group), group * granule))] = NAN;
+    badColumns.insert(columnOf(group));
+  }
+  auto reference = std::make_shared<const oracle::OracleResult>(oracle::reference(*problem));
+  return {"scales that are no numbers", [=](const Artifact &artifact, test::ThreadOrder order) {
+            test::LaunchResult result =
+                test::run(artifact, *problem, order, false, reference.get());
+            if (!result.wrong.empty() && result.wrong.compare(0, 6, "WRONG:") != 0)
+              return result.wrong;
+            int wrong = 0;
+            for (int64_t row = 0; row < rows; ++row)
+              for (int64_t column = 0; column < spec.n; ++column) {
+                uint16_t bits; // of a bf16
+                std::memcpy(&bits,
+                            static_cast<const uint8_t *>(result.output.data()) +
+                                2 * (row * problem->yStride + column),
+                            2);
+                wrong += ((bits & 0x7fff) > 0x7f80) !=
+                         (badRows.count(row) > 0 || badColumns.count(column) > 0);
+              }
+            return wrong ? fmt::format("{} elements, relative error", wrong) : std::string();
+          }};
+}
+
+std::vector<Trial> quantizeTrials(const Spec &spec) {
+  std::vector<Trial> trials;
+  const auto add = [&](std::string name, oracle::QuantizeProblem made) {
+    auto problem = std::make_shared<const oracle::QuantizeProblem>(std::move(made));
+    trials.push_back({std::move(name), [=](const Artifact &artifact, test::ThreadOrder order) {
+                        return runQuantization(artifact, *problem, order);
+                      }});
+  };
+  oracle::QuantizeOptions padded, plain;
+  padded.xPadElements = 40;
+  padded.yPadElements = 24;
+  padded.scalePadWords = 5;
+  plain.hasSpecialValues = false;
+  for (auto &[rows, options] :
+       {std::pair{1, padded}, {6, padded}, {75, oracle::QuantizeOptions()}, {3, plain}})
+    add(fmt::format("{} rows", rows),
+        oracle::makeQuantizeProblem(spec, rows, 12 + trials.size(), options));
+  if (spec.xScales.granule.front() != Granule::whole())
+    return trials;
+  // One scale for all: each of the elements a thread has is the largest once, once infinite, in one
+  // row after the other, next to a NaN.
+  for (int64_t element = 0; element < 8; ++element)
+    for (double largest : {-0x1p15, HUGE_VAL}) {
+      const int64_t rows = 9, row = element;
+      oracle::QuantizeProblem problem =
+          oracle::makeQuantizeProblem(spec, rows, 40 + trials.size(), plain);
+      const int64_t at = row * problem.xStride + (element % 2 ? spec.k - 8 : 40);
+      oracle::writeElement(*spec.quantizeFrom, problem.x.data(), at + element, largest);
+      oracle::writeElement(*spec.quantizeFrom, problem.x.data(), at + (element + 3) % 8, NAN);
+      add(fmt::format("element {} is {}", element, largest), std::move(problem));
+    }
+  return trials;
+}
+
+Subject denseGemm() {
+  constexpr int m = 128, n = 128, k = 7168;
+  Subject subject;
+  subject.name = "golden.dense-gemm";
+  std::stringstream source;
+  source << std::ifstream(MOEJIT_SOURCE_DIR "/tests/golden/dense-gemm.cu").rdbuf();
+  subject.artifact.source = source.str();
+  subject.artifact.launch.entry = "moejit_kernel";
+  subject.artifact.launch.sharedBytes = 131136;
+  struct Operands {
+    test::Buffer x{"x", m * k, false}, w{"w", n * k, false};
+    std::vector<float> expected = std::vector<float>(m * n);
+  };
+  auto operands = std::make_shared<Operands>();
+  // Small integers: every sum is exact, whatever the order.
+  constexpr uint8_t codes[] = {0x00, 0x38, 0x40, 0xb8, 0xc0}; // 0, 1, 2, -1, -2 in e4m3
+  std::mt19937 random(7);
+  for (int i = 0; i < m * k; ++i) {
+    operands->x.data()[i] = codes[random() % 5];
+    operands->w.data()[i] = codes[random() % 5];
+  }
+  const auto &values = oracle::decodeTable(ElementType::F8E4M3FN);
+  for (int row = 0; row < m; ++row)
+    for (int column = 0; column < n; ++column) {
+      float sum = 0;
+      for (int i = 0; i < k; ++i)
+        sum += values[operands->x.data()[row * k + i]] * values[operands->w.data()[column * k + i]];
+      operands->expected[static_cast<size_t>(row * n + column)] = sum;
+    }
+  subject.trials.push_back(
+      {"one tile", [=](const Artifact &artifact, test::ThreadOrder order) {
+         test::Buffer y("y", m * n * 2, true);
+         test::TestLaunch launch(1, 384, static_cast<int64_t>(artifact.launch.sharedBytes));
+         launch
+             .map(test::mapOf(operands->x, ElementType::F8E4M3FN, {k, m}, {k}, {128, 128},
+                              Swizzle::B128))
+             .map(test::mapOf(operands->w, ElementType::F8E4M3FN, {k, n}, {k}, {128, 128},
+                              Swizzle::B128))
+             .pointer(y)
+             .integer(n * 2) // in a zeroed slot, so it reads as i64 too
+             .range(operands->x)
+             .range(operands->w)
+             .storesOnce(true);
+         if (Result<EmulatorReport> report = launch.run(artifact.source, test::emulator(order));
+             !report)
+           return report.error().text();
+         int wrong = 0;
+         for (int i = 0; i < m * n; ++i) {
+           const uint32_t bits = static_cast<uint32_t>(y.as<uint16_t>()[i]) << 16;
+           float value;
+           std::memcpy(&value, &bits, 4);
+           const float expected = operands->expected[static_cast<size_t>(i)];
+           wrong += !(std::fabs(value - expected) <= std::fabs(expected) / 256);
+         }
+         return wrong ? fmt::format("{} elements, relative error", wrong) : std::string();
+       }});
+  return subject;
+}
+
+} // namespace moejit::mutation

@@ -1,0 +1,26 @@
+// The launches that must find the faults of a kernel: operands, and the right answer, made once.
+#pragma once
+
+#include "tests/mutation/Campaign.h"
+#include "tests/oracle/Quantization.h"
+
+namespace moejit::mutation {
+
+/// One launch of a GEMM. Rows that nobody owns hold NaN, and so do their scales.
+Trial gemmTrial(const std::string &name, oracle::HostProblem problem, bool misalignScales = false);
+/// The launches that reach the edges of `plan`'s tiles, and those that reach what `plan` does once
+/// in a while: a sweep over the columns that is not the first, a first tile that comes late.
+std::vector<Trial> gemmTrials(const Spec &spec, const KernelPlan &plan);
+/// Routing and scales that are wrong, for a checked kernel.
+std::vector<Trial> wrongTrials(const Spec &spec);
+/// Scales at both ends of the powers of two; products are as large as ever.
+Trial extremeScalesTrial(const Spec &spec, int64_t rows);
+/// Each group of K has a row and a column in which its scale is NaN: these must be NaN, and no
+/// more.
+Trial notANumberTrial(const Spec &spec, int64_t rows);
+/// Launches of a quantization of its own.
+std::vector<Trial> quantizeTrials(const Spec &spec);
+/// tests/golden/dense-gemm.cu, and its one launch.
+Subject denseGemm();
+
+} // namespace moejit::mutation
