@@ -29,7 +29,7 @@ struct PlanEstimate {
 
 /// The estimate for `rows` rows of `spec` under `plan`, which verifyPlan accepts. `source` of the
 /// constants: fitted to docs/results/speed.md (H200, tiles of 64 and 128 rows by 256 columns); half
-/// of its lines are within 4 %, all but few within 15 %.
+/// of its times are within 4 %, all but one within 15 %.
 PlanEstimate estimatePlan(const KernelPlan &plan, const Spec &spec, const Target &target,
                           int64_t rows);
 

@@ -3,9 +3,11 @@
 import json
 import os
 import pathlib
+import subprocess
+import sys
 import xml.dom.minidom
 
-from harness import KERNELS, CliTest, grouped, main
+from harness import KERNELS, ROOT, CliTest, grouped, main
 
 STAND_IN = pathlib.Path(os.environ["STAND_IN"])
 # Small and quick: no rest, few calls, no 512 MiB to read, no dense product of 8192.
@@ -117,13 +119,53 @@ class Bench(CliTest):
         self.assertEqual([line["kernel"] for line in found["lines"]], ["a", "b"])
         self.assertEqual(self.bench("many", "--rows", "2,", expect=2).out, "")
 
+    def test_results_are_joined_with_those_of_peers(self):
+        file = self.write("a.mlir", grouped())
+        folder = self.bundle(file)
+        ours = self.bench(file, "--bundle", folder, *QUICK, "--rows", "5,40", "--json").json()
+        peers = json.loads(json.dumps(ours))
+        peers["lines"] = [dict(line, peer=peer, label=label, allUs=[us] * 3)
+                          for line in peers["lines"][:1]
+                          for peer, label, us in (("triton", "64x128", 1500), ("deepgemm", "padded", 1200),
+                                                  ("torch", "a scale a row and a column: a lighter product", 800))]
+        names = [self.write(name, json.dumps(found)) for name, found in (("a.json", ours), ("b.json", peers))]
+        join = [sys.executable, str(ROOT / "tools/bench/join.py")]
+        done = subprocess.run([*join, *names], capture_output=True, text=True, check=True).stdout
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.splitlines() if "|" in line]
+        self.assertEqual(rows[0][3:10], ["moejit µs", "TFLOP/s", "% of read", "deepgemm µs", "torch µs", "triton µs",
+                                         "× the best equal peer"])
+        self.assertEqual(rows[2], ["a", "5", "uniform", "1000.0", "0", "100", "1200.0", "800.0*", "1500.0", "1.20", "ok"])
+        self.assertEqual(rows[3][6:], ["–", "–", "–", "–", "ok"])
+        ours["lines"][0]["check"]["ok"] = False
+        self.write("a.json", json.dumps(ours))
+        done = subprocess.run([*join, *names], capture_output=True, text=True, check=True).stdout
+        self.assertIn("**wrong: moejit**", done)
+
+    def test_the_drivers_of_peers_read_the_catalogue(self):
+        # torch is not needed to read descriptions: an empty module stands for it.
+        self.write("torch.py", "")
+        script = ("import common, pathlib, sys\n"
+                  "for path in sorted(pathlib.Path(sys.argv[1]).glob('*.mlir')):\n"
+                  "    kernel = common.Kernel(path)\n"
+                  "    if kernel.usable:\n"
+                  "        print(kernel.name, kernel.experts, kernel.n, kernel.k, kernel.layout())\n"
+                  "assert common.draw_counts(3, 7, 'exact', 1) == [3, 2, 2]\n"
+                  "assert sum(common.draw_counts(9, 100, 'skewed', 1)) == 100\n")
+        path = f"{self.folder}:{ROOT / 'tools/bench'}"
+        done = subprocess.run([sys.executable, "-B", "-c", script, str(KERNELS)], capture_output=True, text=True,
+                              env={"PYTHONPATH": path}, check=True).stdout.splitlines()
+        self.assertIn("deepseek-v3.gate_up 256 4096 7168 block", done)
+        self.assertIn("glm-4.5.down 160 5120 1536 row", done)
+        self.assertIn("mixtral-8x7b.down 8 4096 14336 tensor", done)
+        self.assertFalse([line for line in done if "ue8m0" in line or ".mx" in line or "quantize" in line])
+
     def test_mistakes(self):
         file = self.write("a.mlir", grouped())
         plans = self.write("plans", "# some\ntileM=64, stages=3\nstages=many\n")
         for words, word in (((), "no FILE given"), ((file, "--rows", "1", "--tokens", "2"), "--tokens"),
                             ((file, "--rows", "0"), "from 1"), ((file, "--rows", "1,a"), "'1,a'"),
                             ((file, "--plan", "stage=3"), "no field 'stage'"),
-                            ((file, "--plans", plans), "stages is 'many'"),
+                            ((file, "--plans", plans), "plans:3: plan: stages is 'many'"),
                             ((file, "--ceiling", "fast"), "measure, none"),
                             ((file, "--rounds", "0"), "--rounds"), (("absent.mlir",), "cannot read")):
             self.assertIn(word, self.bench(*words, expect=2).err)

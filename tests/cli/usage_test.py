@@ -5,7 +5,7 @@ import subprocess
 
 from harness import MOEJIT, ROOT, CliTest, main
 
-COMMANDS = ("compile", "run", "explain", "aot", "cache")
+COMMANDS = ("compile", "run", "bench", "tune", "explain", "aot", "cache")
 
 
 class Usage(CliTest):

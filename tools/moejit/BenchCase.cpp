@@ -23,11 +23,10 @@ struct BenchCase::Host {
   oracle::QuantizeOutput quantizeOutput;
   std::array<int64_t, errorWords> errors = {};
   HostLaunch given;
-  BenchWeights *weights = nullptr; ///< whose w `gemm` has borrowed
 };
 
 BenchCase::BenchCase(BenchDevice &device, Spec spec) : on(device), what(std::move(spec)) {}
-BenchCase::~BenchCase() { dropHost(); }
+BenchCase::~BenchCase() = default;
 
 Result<std::unique_ptr<BenchCase>> BenchCase::make(BenchDevice &device, BenchWeights &weights,
                                                    const CaseRequest &request) {
@@ -61,7 +60,6 @@ Result<std::unique_ptr<BenchCase>> BenchCase::make(BenchDevice &device, BenchWei
     else
       oracle::remakeRows(weights.problem, rows, *routing, request.seed);
     host.gemm = std::move(weights.problem);
-    host.weights = &weights;
     host.gemmOutput = oracle::HostOutput::make(host.gemm);
     host.given = launchOf(host.gemm, host.gemmOutput, host.errors);
     made->launched = rows;
@@ -81,6 +79,12 @@ Result<std::unique_ptr<BenchCase>> BenchCase::make(BenchDevice &device, BenchWei
   }
   if (Result<void> uploaded = made->upload(weights); !uploaded)
     return uploaded.error();
+  // The weights are for the next case, and x has done what it was for.
+  weights.problem.spec = spec;
+  weights.problem.w.swap(host.gemm.w);
+  weights.problem.wScales.swap(host.gemm.wScales);
+  host.gemm.x = host.gemm.xSource = {};
+  host.given.storage.clear();
   return made;
 }
 
@@ -201,11 +205,6 @@ Result<void> BenchCase::readWeights() {
   return on.read(buffer, std::min(buffer.bytes(), size_t(weightBytes())));
 }
 
-void BenchCase::dropHost() {
-  // The weights are for the next case.
-  if (host && host->weights)
-    host->weights->problem = std::move(host->gemm);
-  host.reset();
-}
+void BenchCase::dropHost() { host.reset(); }
 
 } // namespace moejit::tool

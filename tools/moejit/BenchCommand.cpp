@@ -10,8 +10,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 namespace moejit::tool {
 namespace {
 
@@ -33,24 +31,18 @@ struct BenchOptions {
 
 /// --plan and the lines of --plans.
 Result<std::vector<std::string>> planTexts(const Arguments &arguments) {
-  std::vector<std::string> texts = arguments.values("--plan");
-  for (const std::string &path : arguments.values("--plans")) {
-    Result<std::string> file = readFile(path, 1 << 20);
-    if (!file)
-      return file.error();
-    for (size_t begin = 0; begin < file->size();) {
-      size_t end = std::min(file->find('\n', begin), file->size());
-      std::string line = file->substr(begin, end - begin);
-      begin = end + 1;
-      line.erase(std::min(line.find('#'), line.size()));
-      std::erase_if(line, [](char c) { return c == ' ' || c == '\t' || c == '\r'; });
-      if (!line.empty())
-        texts.push_back(line);
-    }
-  }
-  for (const std::string &text : texts)
+  std::vector<std::string> texts;
+  for (const std::string &text : arguments.values("--plan")) {
     if (Result<KernelPlan> plan = parsePlan(text); !plan)
       return usage(fmt::format("--plan {}: {}", text, plan.error().message), plan.error().notes);
+    texts.push_back(text);
+  }
+  for (const std::string &path : arguments.values("--plans")) {
+    Result<std::vector<std::string>> lines = planLines(path);
+    if (!lines)
+      return lines.error();
+    texts.insert(texts.end(), lines->begin(), lines->end());
+  }
   return texts;
 }
 
@@ -102,32 +94,6 @@ Result<BenchOptions> readOptions(const Arguments &arguments) {
     options.givenTeraflops = double(**given);
   }
   return options;
-}
-
-Result<std::vector<BenchSpec>> readSpecs(const Arguments &arguments, const Target &target) {
-  std::vector<std::string> files;
-  if (arguments.has("--spec"))
-    files.push_back("");
-  if (!arguments.words.empty() || files.empty()) {
-    Result<std::vector<std::string>> named = kernelFiles(arguments.words);
-    if (!named)
-      return named.error();
-    files.insert(files.end(), named->begin(), named->end());
-  }
-  std::vector<BenchSpec> specs;
-  for (const std::string &file : files) {
-    Result<Spec> spec = loadSpec(arguments, file);
-    if (!spec)
-      return spec.error();
-    if (Result<void> legal = requireLegal(*spec, target); !legal) {
-      Error error = legal.error();
-      error.message = fmt::format("{}: {}", file, error.message);
-      return error;
-    }
-    specs.push_back(
-        {file, file.empty() ? "spec" : std::filesystem::path(file).stem().string(), *spec});
-  }
-  return specs;
 }
 
 /// Points for every number of rows that `spec` can have.
@@ -234,8 +200,7 @@ int run(const Arguments &arguments) {
   if (!options)
     return fail(arguments, options.error());
   // Files are read before a device is asked for: a mistake in one is found anywhere.
-  Result<Target> assumed = parseTarget("sm_90a");
-  Result<std::vector<BenchSpec>> specs = readSpecs(arguments, *assumed);
+  Result<std::vector<BenchSpec>> specs = readBenchSpecs(arguments);
   if (!specs)
     return fail(arguments, specs.error());
   BenchDeviceOptions wanted;

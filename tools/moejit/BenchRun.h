@@ -48,19 +48,30 @@ struct BenchRun {
   std::vector<std::unique_ptr<BenchWeights>> weights; ///< of each spec
 };
 
+/// The kernels of the command line: FILEs, folders, --spec, with --experts, --n and --k put in.
+/// Errors: those of kernelFiles and loadSpec.
+Result<std::vector<BenchSpec>> readBenchSpecs(const Arguments &arguments);
+
+/// The plans of a file, `name=value,…` a line; # begins a comment. Errors: those of readFile;
+/// InvalidArgument with the line for one that parsePlan refuses.
+Result<std::vector<std::string>> planLines(const std::string &path);
+
 /// A dense product of our own, the ceiling of what the tensor cores give: eager, 8192³, a scale a
 /// tensor, sums left in the tensor core. As a point and a contender of `run`.
 BenchSpec denseProduct();
 
-/// Builds the kernels of all contenders, `jobs` at a time (0: one a CPU), with progress. Those that
-/// cannot be built get a refusal. A contender labelled "chosen" is what the chooser takes.
-void buildContenders(BenchRun &run, Kernels &kernels, int64_t jobs);
+/// Builds the kernels of the contenders from `first` on, `jobs` at a time (0: one a CPU), with
+/// progress. Those that cannot be built get a refusal. A contender labelled "chosen" is what the
+/// chooser takes.
+void buildContenders(BenchRun &run, Kernels &kernels, int64_t jobs, size_t first = 0);
 
-/// Makes the cases of `run`'s points, checks every contender that was built, and adds an item for
-/// each contender and for the plain read of each point. Errors: those of BenchCase, Kernel::launch.
+/// Makes the case of point `p`, and an item of its plain read. Points of a spec come one after the
+/// other. Errors: those of BenchCase.
+Result<void> makePoint(BenchRun &run, BenchDevice &device, const CaseRequest &request, size_t p);
+/// Checks contender `i`, whose kernel was built and whose point was made, and makes its item.
+/// Errors: those of Kernel::launch; a wrong result is none.
+Result<void> checkContender(BenchRun &run, size_t i);
+/// All points and all contenders that were built; what is on the host is given back.
 Result<void> prepare(BenchRun &run, BenchDevice &device, const CaseRequest &request);
-
-/// The fields in which `plan` differs from `base`, as planText writes them; "same" for none.
-std::string planDifference(const KernelPlan &plan, const KernelPlan &base);
 
 } // namespace moejit::tool

@@ -5,6 +5,7 @@
 #include "tools/moejit/TunedFiles.h"
 
 #include "compiler/Pipeline.h"
+#include "runtime/PlanModel.h"
 #include "runtime/Rules.h"
 
 #include <fmt/format.h>
@@ -108,6 +109,7 @@ int emit(const Arguments &arguments, const Spec &spec, const Target &target, int
     return fail(arguments, usage("--emit all writes files: name a folder with -o DIR"));
   KernelsOptions options = kernelsOptions(arguments, target);
   StageTexts texts;
+  PlanExplanation why = explainPlan(spec, target, rows, options.plan);
   bool needsNvrtc = isAll;
   for (const Stage &stage : stages)
     needsNvrtc |= wanted == stage.name && stage.needsNvrtc;
@@ -115,6 +117,11 @@ int emit(const Arguments &arguments, const Spec &spec, const Target &target, int
   if (!needsNvrtc || isAll)
     done = runToSource(spec, target, choosePlan(spec, target, rows, options.plan),
                        options.skippedPasses, texts);
+  // The plan says why it was chosen.
+  if (std::string &plan = texts["plan"]; plan.ends_with("}\n")) {
+    plan.resize(plan.size() - 2);
+    plan += fmt::format(", \"why\": {}}}\n", why.json());
+  }
   int64_t compiled = 0;
   if (done && needsNvrtc) {
     Result<std::unique_ptr<Kernels>> kernels = Kernels::open(std::move(options));

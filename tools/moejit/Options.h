@@ -37,8 +37,8 @@ struct Command {
 
 /// Every subcommand, in the order the help lists them.
 const std::vector<const Command *> &allCommands();
-extern const Command compileCommand, runCommand, benchCommand, explainCommand, aotCommand,
-    cacheCommand;
+extern const Command compileCommand, runCommand, benchCommand, tuneCommand, explainCommand,
+    aotCommand, cacheCommand;
 
 /// A command line that was read.
 class Arguments {

@@ -83,7 +83,8 @@ std::string rooflineSvg(const Roofline &roofline) {
       points.push_back(point);
   double bytes = std::max(roofline.gigabytesPerSecond, 1.0) * 1e9;
   double topSpeed = roofline.teraflops, leastSpeed = topSpeed > 0 ? topSpeed / 10 : 10;
-  double leastX = 10, mostX = topSpeed > 0 ? topSpeed * 1e12 / bytes * 2 : 1000;
+  double leastX = points.empty() ? 10 : points.front().intensity,
+         mostX = topSpeed > 0 ? topSpeed * 1e12 / bytes * 2 : 1000;
   for (const RooflinePoint &point : points) {
     topSpeed = std::max(topSpeed, point.teraflops);
     leastSpeed = std::min(leastSpeed, point.teraflops);
@@ -142,6 +143,13 @@ std::string rooflineSvg(const Roofline &roofline) {
                   "text-anchor=\"end\"");
   }
 
+  // Labels that would lie over another are left out; the dot's title says the same.
+  std::vector<std::pair<double, double>> labels;
+  auto isFree = [&](double labelX, double labelY) {
+    return std::none_of(labels.begin(), labels.end(), [&](const auto &other) {
+      return std::fabs(other.first - labelX) < 22 && std::fabs(other.second - labelY) < 10;
+    });
+  };
   std::vector<std::string> series;
   for (const RooflinePoint &point : points)
     if (std::find(series.begin(), series.end(), point.series) == series.end())
@@ -163,7 +171,11 @@ std::string rooflineSvg(const Roofline &roofline) {
         drawing.dot(
             x(point.intensity), y(point.teraflops), colour,
             fmt::format("{}, {}: {:.0f} TFLOP/s", point.series, point.label, point.teraflops));
-        drawing.words(x(point.intensity) + 7, y(point.teraflops) + 13, point.label,
+        double labelX = x(point.intensity) + 7, labelY = y(point.teraflops) + 13;
+        if (!isFree(labelX, labelY))
+          continue;
+        labels.emplace_back(labelX, labelY);
+        drawing.words(labelX, labelY, point.label,
                       fmt::format("font-size=\"10\" fill=\"{}\"", colour));
       }
     double at = top + 10 + 22 * double(s);

@@ -12,7 +12,8 @@ namespace moejit::tool {
 
 const std::vector<const Command *> &allCommands() {
   static const std::vector<const Command *> commands = {
-      &compileCommand, &runCommand, &benchCommand, &explainCommand, &aotCommand, &cacheCommand};
+      &compileCommand, &runCommand, &benchCommand, &tuneCommand,
+      &explainCommand, &aotCommand, &cacheCommand};
   return commands;
 }
 
