@@ -25,6 +25,19 @@ int64_t columnGranule(const Spec &spec) {
   return spec.wScales.granule[rank - 2].extent;
 }
 
+/// Whether a step of K brings one weight scale for the columns of a warpgroup and one scale for
+/// each row, or none: what a loop needs registers for is little.
+bool hasCoarseSteps(const Spec &spec) {
+  const ScaleLayout &x = spec.xScales, &w = spec.wScales;
+  if (x.kGranule() % 128 != 0 || w.kGranule() % 128 != 0 || x.hasPhase() || w.hasPhase())
+    return false;
+  if (w.kGranule() == 0)
+    return true;
+  int64_t columns = columnGranule(spec);
+  return !w.interleaved && columns % 128 == 0 &&
+         (w.parts == 1 || (columns != 0 && spec.n / w.parts % columns == 0));
+}
+
 /// Upper bound of the shared memory a kernel of `plan` takes: ring slots of both operands, their
 /// scales and two barriers, the store buffers, the expert boundaries.
 int64_t sharedBytes(const KernelPlan &plan, const Spec &spec) {
@@ -76,7 +89,7 @@ KernelPlan widePlan(const Spec &spec, const Target &target) {
     plan.tileN = 128;
   if (spec.outType == ElementType::F32)
     plan.store = StorePath::Direct;
-  plan.unrollSlots = true;
+  plan.unrollSlots = hasCoarseSteps(spec);
   fitStages(plan, spec, target);
   return plan;
 }
@@ -120,12 +133,12 @@ KernelPlan tallPlan(const Spec &spec, const Target &target) {
 }
 
 /// Whether tall tiles are worth it for some row counts: long sums (measured on an H200: 11 % at
-/// K = 7168, 4 % at 2048, nothing below), of scales that need few registers.
+/// K = 7168, 4 % at 2048, nothing below), of scales that need few registers. Batched rows are few,
+/// and their gathering needs registers of the producer's.
 bool takesTallTiles(const Spec &spec) {
-  const auto isCoarse = [](int64_t extent) { return extent != 0 && extent % 128 == 0; };
-  return spec.numExperts > 1 && spec.k >= 2048 && spec.n >= 1024 && !spec.wScales.interleaved &&
-         isCoarse(columnGranule(spec)) && isCoarse(spec.wScales.kGranule()) &&
-         isCoarse(spec.xScales.kGranule()) && spec.outType != ElementType::F32;
+  return spec.dispatch != Dispatch::Batched && spec.numExperts > 1 && spec.k >= 2048 &&
+         spec.n >= 1024 && hasCoarseSteps(spec) && spec.wScales.kGranule() != 0 &&
+         spec.outType != ElementType::F32;
 }
 
 /// Rows an expert from which on tiles of 128 rows are worth it; where few columns give processors
@@ -216,8 +229,12 @@ Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &
   if (plan.tileN < 64 || plan.tileN % 64 != 0 || plan.tileN > 256)
     return refuse(fmt::format("plan: tileN is {}, expected 64, 128, 192 or 256", plan.tileN),
                   "a bulk copy brings at most 256 rows of weights");
-  if (plan.stages < 1 || plan.warpgroups < 1 || plan.warpgroups > 4 || plan.raster < 1)
-    return refuse("plan: stages, warpgroups (at most 4) and raster must be positive", "");
+  if (plan.stages < 1 || plan.stages > 64 || plan.warpgroups < 1 || plan.warpgroups > 4 ||
+      plan.raster < 1 || plan.raster > mostRaster)
+    return refuse(fmt::format("plan: stages = {}, warpgroups = {}, raster = {}, expected 1 to 64, "
+                              "1 to 4 and 1 to {}",
+                              plan.stages, plan.warpgroups, plan.raster, mostRaster),
+                  "");
   bool divides = plan.split == WarpgroupSplit::Columns ? plan.tileN % (8 * plan.warpgroups) == 0
                                                        : plan.tileM % (64 * plan.warpgroups) == 0;
   if (!divides)
@@ -225,7 +242,16 @@ Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &
                               plan.warpgroups, plan.tileM, plan.tileN,
                               namesOf(plan.split)[size_t(plan.split)]),
                   "each takes a multiple of 64 rows, or of 8 columns");
-  constexpr int64_t blockRegisters = 65536;
+  // setmaxnreg takes these (PTX ISA), and waits forever for registers the block was not given.
+  if (plan.specializeWarps)
+    for (auto [name, count] : {std::pair("producerRegs", plan.producerRegs),
+                               std::pair("consumerRegs", plan.consumerRegs)})
+      if (count < 24 || count > 256 || count % 8 != 0)
+        return refuse(
+            fmt::format("plan: {} is {}, expected a multiple of 8 from 24 to 256", name, count),
+            "40 and 232 suit two warpgroups");
+  int64_t threads = 128 * (plan.warpgroups + 1);
+  int64_t blockRegisters = 65536 / threads / 8 * 8 * threads;
   int64_t registers = 128 * (plan.producerRegs + plan.warpgroups * plan.consumerRegs);
   if (plan.specializeWarps && registers > blockRegisters)
     return refuse(

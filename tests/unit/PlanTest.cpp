@@ -62,8 +62,13 @@ TEST_CASE("a little more than 128 rows an expert give tiles that hold them all")
   CHECK(choosePlan(spec, Target(), 32 * 144 - 1).tileM == 192);
   CHECK(choosePlan(spec, Target(), 32 * 144).tileM == 128);
   CHECK(choosePlan(blockScaled(32, 4096, 1536), Target(), 32 * 128).tileM == 128);
+  spec.dispatch = Dispatch::Batched;
+  CHECK(choosePlan(spec, Target(), 32 * 128).tileM == 128);
+  spec.dispatch = Dispatch::Grouped;
+  CHECK(choosePlan(spec, Target(), 32 * 512).unrollSlots);
   spec.wScales.granule[1] = Granule::of(32);
   CHECK(choosePlan(spec, Target(), 32 * 128).tileM == 128);
+  CHECK(!choosePlan(spec, Target(), 32 * 512).unrollSlots);
 }
 
 TEST_CASE("batched rows too few to give every processor a wide tile get narrow ones") {
@@ -145,8 +150,52 @@ TEST_CASE("plans that cannot work are refused with what would") {
           threeWarpgroups(plan);
           plan.consumerRegs = 152;
         }) == "");
+  // Five warpgroups start with 96 registers a thread: 480 in all, not 512.
+  auto fourWarpgroups = [](KernelPlan &plan) {
+    plan.warpgroups = 4;
+    plan.stages = 3;
+    plan.producerRegs = 24;
+    plan.consumerRegs = 120;
+  };
+  CHECK(refusal(fourWarpgroups).find("take 64512 registers, a block has 61440") !=
+        std::string::npos);
+  CHECK(refusal([&](KernelPlan &plan) {
+          fourWarpgroups(plan);
+          plan.consumerRegs = 112;
+        }) == "");
+  for (int64_t count : {INT64_MIN, int64_t(-8), int64_t(16), int64_t(236), int64_t(264), INT64_MAX})
+    for (int64_t KernelPlan::*field : {&KernelPlan::producerRegs, &KernelPlan::consumerRegs}) {
+      CAPTURE(count);
+      CHECK(refusal([&](KernelPlan &plan) {
+              plan.*field = count;
+            }).find("expected a multiple of 8 from 24 to 256") != std::string::npos);
+    }
+  for (int64_t count : {int64_t(0), int64_t(1) << 32, int64_t(1) << 50, INT64_MAX})
+    for (int64_t KernelPlan::*field :
+         {&KernelPlan::stages, &KernelPlan::raster, &KernelPlan::warpgroups}) {
+      CAPTURE(count);
+      CHECK(refusal([&](KernelPlan &plan) { plan.*field = count; }).find("expected 1 to 64") !=
+            std::string::npos);
+    }
   spec.outType = ElementType::F32;
   CHECK(refusal([](KernelPlan &) {}).find("y is f32") != std::string::npos);
+}
+
+TEST_CASE("plans of quantizations whose numbers leave 32 bits are refused") {
+  Spec spec =
+      quantizeSpec(7168, ElementType::BF16, ElementType::F8E4M3FN,
+                   {{Granule::of(1), Granule::of(128)}, ElementType::F32, ScaleSource::Dynamic});
+  const KernelPlan good = choosePlan(spec, Target(), 64);
+  REQUIRE(verifyPlan(good, spec, Target()));
+  for (int64_t count : {INT64_MIN, int64_t(0), int64_t(1) << 32, INT64_MAX})
+    for (int64_t KernelPlan::*field :
+         {&KernelPlan::tileM, &KernelPlan::tileN, &KernelPlan::raster, &KernelPlan::warpgroups,
+          &KernelPlan::vectors, &KernelPlan::granuleWarps}) {
+      CAPTURE(count);
+      KernelPlan plan = good;
+      plan.*field = count;
+      CHECK_FALSE(verifyPlan(plan, spec, Target()));
+    }
 }
 
 TEST_CASE("quantizations have plans of their own, which work") {
