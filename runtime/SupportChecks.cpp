@@ -35,9 +35,11 @@ void supportedQuantizedScales(const Spec &spec, const Target &, Report &report) 
   if (layout.hasPhase())
     report.add(RuleSubject::X, "quantizing from a phase on is not supported by this version",
                {"quantize from the start of a granule"});
-  // Masked activations have a dimension for experts before that of rows.
+  // Masked activations have a dimension for experts before that of rows: rows of several experts
+  // would share a scale where one covers it.
   const Granule &rows = layout.granule[layout.granule.size() - 2];
-  bool isOneRow = rows.kind == Granule::Kind::Extent && rows.extent == 1;
+  bool isOneExpert = layout.granule.size() == 2 || layout.granule[0].kind == Granule::Kind::Extent;
+  bool isOneRow = isOneExpert && rows.kind == Granule::Kind::Extent && rows.extent == 1;
   if (isOneRow || layout.isPerTensor())
     return;
   report.add(

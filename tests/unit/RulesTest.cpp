@@ -256,6 +256,22 @@ const std::vector<Case> &cases() {
        quantizeSpec(256, ElementType::F16, ElementType::F8E5M2,
                     {{whole, whole}, ElementType::F8E8M0FNU, ScaleSource::Dynamic}),
        "quantizing by granule = [*, 128], source = dynamic is not supported by this version", X},
+      {"MJ113",
+       with(base(),
+            [](S s) {
+              s.dispatch = Dispatch::Masked;
+              s.maxRows = 4;
+              s.quantizeFrom = ElementType::BF16;
+              s.xScales.granule = {whole, one, Granule::of(128)};
+            }),
+       with(base(),
+            [](S s) {
+              s.dispatch = Dispatch::Masked;
+              s.maxRows = 4;
+              s.quantizeFrom = ElementType::BF16;
+              s.xScales.granule = {one, one, Granule::of(128)};
+            }),
+       "quantizing by granule = [*, 1, 128], source = dynamic is not supported by this version", X},
       {"MJ113", quantizeSpec(256, ElementType::F32, ElementType::F8E4M3FN, startingInside()),
        quantizeSpec(256, ElementType::F32, ElementType::F8E4M3FN,
                     {{Granule::of(1), Granule::of(128)},

@@ -140,6 +140,35 @@ moe.kernel @trips(%x: tensor<?x512xbf16>, %ids: tensor<?xi32>, %w: tensor<32x256
 
 // -----
 
+// MJ113 trips: rows of all experts' buffers share a scale.
+#x = #moe.scales<granule = [*, 1, 128], source = dynamic>
+#w = #moe.scales<granule = [1, 128, 128]>
+moe.kernel @trips(%x: tensor<4x64x512xbf16>, %counts: tensor<4xi32>, %w: tensor<4x256x512xf8E4M3FN, #w>) -> tensor<4x64x256xbf16> {
+  // expected-note@+1 {{x is declared here}}
+  %q = moe.quantize(%x) : tensor<4x64x512xbf16> -> tensor<4x64x512xf8E4M3FN, #x>
+  // expected-error@+4 {{'moe.gemm' op quantizing by granule = [*, 1, 128], source = dynamic is not supported by this version [MJ113]}}
+  // expected-note@+3 {{supported: one scale per tensor, granule = [*, *]}}
+  // expected-note@+2 {{supported: one scale per token, granule = [1, *], source = dynamic}}
+  // expected-note@+1 {{supported: one scale for a multiple of 32 of K, such as granule = [1, 128], source = dynamic}}
+  %y = moe.gemm masked(%q, %counts, %w)
+     : tensor<4x64x512xf8E4M3FN, #x>, tensor<4xi32>, tensor<4x256x512xf8E4M3FN, #w> -> tensor<4x64x256xbf16>
+  moe.return %y : tensor<4x64x256xbf16>
+}
+
+// -----
+
+// MJ113 passes: every row of every buffer has its own.
+#x = #moe.scales<granule = [1, 1, 128], source = dynamic>
+#w = #moe.scales<granule = [1, 128, 128]>
+moe.kernel @passes(%x: tensor<4x64x512xbf16>, %counts: tensor<4xi32>, %w: tensor<4x256x512xf8E4M3FN, #w>) -> tensor<4x64x256xbf16> {
+  %q = moe.quantize(%x) : tensor<4x64x512xbf16> -> tensor<4x64x512xf8E4M3FN, #x>
+  %y = moe.gemm masked(%q, %counts, %w)
+     : tensor<4x64x512xf8E4M3FN, #x>, tensor<4xi32>, tensor<4x256x512xf8E4M3FN, #w> -> tensor<4x64x256xbf16>
+  moe.return %y : tensor<4x64x256xbf16>
+}
+
+// -----
+
 // A quantization of its own: blocks of several rows are not lowered, groups of one row are.
 #x = #moe.scales<granule = [128, 128], source = dynamic>
 // expected-note@+1 {{x is declared here}}
