@@ -89,8 +89,13 @@ Result<void> verifyQuantizePlan(const KernelPlan &plan) {
   if (plan.tileM < 1 || plan.tileM > 256)
     return refuse(fmt::format("plan: tileM is {}, expected 1 to 256", plan.tileM),
                   "launches count rows in whole tiles");
-  if (plan.tileN < 1 || plan.raster < 1)
-    return refuse("plan: tileN and raster must be positive", "");
+  constexpr int64_t leastColumns = 64, mostColumns = 1 << 20;
+  if (plan.tileN < leastColumns || plan.tileN > mostColumns)
+    return refuse(
+        fmt::format("plan: tileN is {}, expected {} to {}", plan.tileN, leastColumns, mostColumns),
+        "boxes of a launch are counted in 32 bits, and so are their columns");
+  if (plan.raster < 1 || plan.raster > mostRaster)
+    return refuse(fmt::format("plan: raster is {}, expected 1 to {}", plan.raster, mostRaster), "");
   if (plan.warpgroups < 1 || plan.warpgroups > 8)
     return refuse(fmt::format("plan: {} warpgroups, expected 1 to 8", plan.warpgroups),
                   "a block has at most 1024 threads");

@@ -5,6 +5,9 @@
 
 namespace moejit {
 
+/// Most row tiles that share a sweep: tiles of a sweep are counted in 32 bits.
+inline constexpr int64_t mostRaster = 1024;
+
 /// The plans of a quantization of its own, by rows: few rows are spread over more blocks. Pure.
 std::vector<PlannedRange> quantizePlanRanges(const Spec &spec, const Target &target);
 
