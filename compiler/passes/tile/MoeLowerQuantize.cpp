@@ -73,7 +73,8 @@ struct LowerQuantize : tile::impl::MoeLowerQuantizeBase<LowerQuantize> {
     std::optional<int64_t> granule;
     if (isDynamic && !hasPhases)
       granule = spec.xScales.kGranule() == 0 ? spec.k : spec.xScales.kGranule();
-    int64_t columns = std::min<int64_t>(tileN, spec.k);
+    // Lanes take eight columns.
+    int64_t columns = std::min<int64_t>(llvm::alignTo(tileN, 8), spec.k);
     if (granule)
       columns = std::max<int64_t>(1, tileN / *granule) * *granule;
 
