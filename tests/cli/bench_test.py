@@ -159,6 +159,21 @@ class Bench(CliTest):
         self.assertIn("mixtral-8x7b.down 8 4096 14336 tensor", done)
         self.assertFalse([line for line in done if "ue8m0" in line or ".mx" in line or "quantize" in line])
 
+    def test_start_up_needs_no_gpu(self):
+        file = self.write("a.mlir", grouped())
+        found = self.moejit("bench", file, "--startup", "--rounds", 2, "--rows", "4,4,5000", "--json").json()
+        self.assertEqual([times["rows"] for times in found["startup"]], [12, 15000])
+        for times in found["startup"]:
+            self.assertGreater(times["compileMs"], times["sourceMs"])
+            self.assertGreater(times["compileMs"], times["diskMs"])
+            self.assertTrue(0 < times["knownNs"] < 1e6 * times["diskMs"])
+            self.assertIsNone(times["loadMs"])
+        self.assertFalse((self.folder / ".cache").exists())
+        done = self.moejit("bench", file, "--startup", "--rounds", 1, "--rows", 4)
+        self.assertRegex(done.out, r"(?m)^a +12 +\d+ +\d+ +\d+\.\d\d +\d+ +no GPU$")
+        self.moejit("bench", file, "--startup", "--tokens", 4, expect=2)
+        self.moejit("bench", file, "--startup", "--nvrtc", "/nowhere", expect=3)
+
     def test_mistakes(self):
         file = self.write("a.mlir", grouped())
         plans = self.write("plans", "# some\ntileM=64, stages=3\nstages=many\n")

@@ -1,5 +1,6 @@
 // moejit bench: the speed of kernels on the GPU, beside plain reads and a dense product.
 #include "tools/moejit/BenchReport.h"
+#include "tools/moejit/BenchStartup.h"
 #include "tools/moejit/Input.h"
 #include "tools/moejit/Nvrtcs.h"
 #include "tools/moejit/Report.h"
@@ -195,6 +196,27 @@ int bench(const Arguments &arguments, const BenchOptions &options, BenchDevice &
   return isAnyWrong(run) ? int(exitWrong) : printed;
 }
 
+/// --startup: no launch is measured.
+int startup(const Arguments &arguments, const BenchOptions &options,
+            const std::vector<BenchSpec> &specs) {
+  Result<Target> target = parseTarget("sm_90a");
+  if (!target)
+    return fail(arguments, target.error());
+  StartupOptions wanted;
+  wanted.repeats = options.measuring.rounds;
+  wanted.rowsPerExpert = options.rowsPerExpert;
+  wanted.nvrtc = findNvrtc(arguments.valueOr("--nvrtc", ""));
+  wanted.kernels = kernelsOptions(arguments, *target);
+  if (wanted.kernels.problem)
+    return fail(arguments, *wanted.kernels.problem);
+  if (options.rowsPerExpert.empty())
+    return fail(arguments, usage("--startup takes --rows, not --tokens"));
+  Result<std::vector<StartupTimes>> times = measureStartup(specs, wanted);
+  if (!times)
+    return fail(arguments, times.error());
+  return print(arguments.has("--json") ? startupJson(*times) : startupText(*times));
+}
+
 int run(const Arguments &arguments) {
   Result<BenchOptions> options = readOptions(arguments);
   if (!options)
@@ -203,6 +225,8 @@ int run(const Arguments &arguments) {
   Result<std::vector<BenchSpec>> specs = readBenchSpecs(arguments);
   if (!specs)
     return fail(arguments, specs.error());
+  if (arguments.has("--startup"))
+    return startup(arguments, *options, *specs);
   BenchDeviceOptions wanted;
   wanted.flushBytes = size_t(options->flushMiB) << 20;
   wanted.nvrtc = findNvrtc(arguments.valueOr("--nvrtc", ""));
@@ -242,7 +266,8 @@ const Command benchCommand = {
     "are of the active experts' weights, % of read is the time of reading them over the "
     "kernel's. --plan and --plans add other plans of the same kernels, beside the chosen "
     "ones.\nWith --sustained windows without pause or flush follow: clocks and power then are "
-    "what they are under load.",
+    "what they are under load. --startup measures, in place of launches, what comes before the "
+    "first: compiling, finding in a cache, loading.",
     "  moejit bench kernels/deepseek-v3.*.mlir --rows 16,128,512\n"
     "  moejit bench kernels --json --svg roofline.svg > h200.json\n"
     "  moejit bench kernels/mixtral-8x7b.down.mlir --tokens 1024 --routing skewed --sustained\n"
@@ -271,6 +296,9 @@ const Command benchCommand = {
          "512"},
         {"--ceiling", "WHAT", "the dense product: measure, none, or TFLOP/s measured elsewhere",
          "measure"},
+        {"--startup", nullptr,
+         "measure what comes before the first launch in place of launches: compiling, finding in a "
+         "cache, loading; needs no GPU"},
         {"--no-check", nullptr, "do not compare with the oracle"},
         {"--svg", "FILE", "write a roofline plot"},
         {"--bundle", "DIR", "take kernels from a folder that moejit aot made; never compile"},
