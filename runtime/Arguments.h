@@ -64,9 +64,9 @@ OperandLayout operandLayout(const Spec &spec, Operand operand, int64_t rows);
 /// or there is one row only.
 int64_t rowStrideElements(const Spec &spec, const GemmArguments &arguments, Operand operand);
 
-/// Most rows of one launch. Kernels count rows in i32 and round them up to whole tiles, of at most
-/// 256 rows.
-inline constexpr int64_t maxLaunchRows = INT32_MAX - 255;
+/// Most rows of one launch. Kernels count rows in i32, round them up to whole tiles of at most 256
+/// rows, and add the phase of a granule of rows, which is below 2^20 (MJ022).
+inline constexpr int64_t maxLaunchRows = INT32_MAX - (1 << 20) - 255;
 
 /// Refuses what a launch could not survive: a null pointer of an operand the kernel reads,
 /// misaligned addresses and strides, strides that are too small or that the kernel does not take,

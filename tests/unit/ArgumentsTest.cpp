@@ -88,7 +88,7 @@ TEST_CASE("row counts are bounded") {
   arguments.rows = INT32_MAX;
   CHECK(refusal(arguments) == "rows: 2147483647 is out of range");
   arguments.rows = maxLaunchRows + 1;
-  CHECK(refusal(arguments) == "rows: 2147483393 is out of range");
+  CHECK(refusal(arguments) == "rows: 2146434817 is out of range");
   arguments = legal();
   arguments.smLimit = -1;
   CHECK(refusal(arguments) == "smLimit: -1 is negative");
