@@ -76,6 +76,11 @@ std::vector<NamedPlan> variedPlans() {
   small.tileM = 64;
   small.tileN = 128;
   small.warpgroups = 1;
+  KernelPlan deep = busyPlan();
+  deep.tileM = 64;
+  deep.tileN = 128;
+  deep.stages = 8;
+  deep.unrollSlots = false;
   KernelPlan odd = busyPlan();
   odd.tileM = 64;
   odd.tileN = 192; // fragments of 96 columns, too many to stage
@@ -96,15 +101,11 @@ std::vector<NamedPlan> variedPlans() {
   direct.skipEmptyRows = false;
   direct.hoistRelease = false;
   direct.scheduler = SchedulerKind::Static;
-  return {{"rows divided", rows},
-          {"three warpgroups", three},
-          {"one warpgroup, three fragments of rows", tall},
-          {"one warpgroup, 64x128", small},
-          {"64x192", odd},
-          {"four warpgroups", wide},
-          {"warps alike", alike},
-          {"one stage", unpipelined},
-          {"direct stores, static, nothing early", direct}};
+  return {{"rows divided", rows},           {"three warpgroups", three},
+          {"64x128, eight slots", deep},    {"one warpgroup, three fragments of rows", tall},
+          {"one warpgroup, 64x128", small}, {"64x192", odd},
+          {"four warpgroups", wide},        {"warps alike", alike},
+          {"one stage", unpipelined},       {"direct stores, static, nothing early", direct}};
 }
 
 /// None, all, each alone, all but each, and `count` drawn by `seed`.

@@ -47,12 +47,15 @@ TEST_CASE("row ranges cover every row count once, and each has a plan that works
 TEST_CASE("few rows an expert give 64-row tiles, many give 128-row tiles") {
   Spec spec = blockScaled(256, 4096, 7168);
   CHECK(choosePlan(spec, Target(), 0).tileM == 64);
-  CHECK(choosePlan(spec, Target(), 256 * 40 - 1).tileM == 64);
-  CHECK(choosePlan(spec, Target(), 256 * 40).tileM == 128);
-  // Mixtral's down: 8 experts of 16 wide tiles are fewer than two for each of 132 processors.
+  CHECK(choosePlan(spec, Target(), 256 * 48 - 1).tileM == 64);
+  CHECK(choosePlan(spec, Target(), 256 * 48).tileM == 128);
+  CHECK(choosePlan(spec, Target(), 256).tileN == 128);
+  // Mixtral's down: 8 experts of 16 wide tiles are fewer than one for each of 132 processors.
   Spec few = blockScaled(8, 4096, 14336);
+  CHECK(choosePlan(few, Target(), 8).tileN == 256);
+  CHECK(choosePlan(few, Target(), 8 * 64).tileM == 128);
   CHECK(choosePlan(few, Target(), 8 * 128).tileM == 64);
-  CHECK(choosePlan(few, Target(), 8 * 512).tileM == 128);
+  CHECK(choosePlan(few, Target(), 8 * 256).tileM == 128);
 }
 
 TEST_CASE("a little more than 128 rows an expert give tiles that hold them all") {
@@ -80,7 +83,7 @@ TEST_CASE("batched rows too few to give every processor a wide tile get narrow o
   for (int64_t rows : {1, 8, 9, 64, 256})
     CHECK(choosePlan(spec, Target(), rows).tileM == 64);
   spec.dispatch = Dispatch::Grouped;
-  CHECK(choosePlan(spec, Target(), 1).tileN == 256);
+  CHECK(choosePlan(spec, Target(), 1).tileN == 128);
 }
 
 TEST_CASE("a request for checks changes every plan of a spec, and nothing else") {
