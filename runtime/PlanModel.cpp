@@ -19,8 +19,8 @@ constexpr double clockMHz = 1700;           ///< the fit's unit, not a reading
 constexpr double memoryShare = 0.96;        ///< of the profile's copy bandwidth
 constexpr double columnCycles = 2.64;       ///< a column of 64 rows by 128 of K; 2 is the peak
 constexpr double scaledColumnCycles = 1.39; ///< the same where sums are promoted…
-/// …and what a step then costs besides with two warpgroups; more of them hide it better (192x128
-/// tiles of three were 4 to 11 % faster than 128x256 ones at 128 rows an expert).
+/// …and what a step then costs besides with two warpgroups; more of them hide it better: with that,
+/// the four times of 192x128 tiles in docs/results/speed.md are met within 5 %.
 constexpr double scaledStepCycles = 671;
 constexpr double tileCycles = 2050;
 constexpr double launchUs = 5.1;

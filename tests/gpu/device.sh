@@ -2,8 +2,9 @@
 # Runs everything that needs a GPU from what stage.sh gathered: environment, kernels against the oracle, memory checker,
 # torch references, speed. Each step has a time limit and a failure stops nothing; tables and logs go to $OUT, a summary
 # comes last.
-# usage: device.sh [env|matrix|launch|memcheck|reference|speed|batched|racecheck|initcheck|
-# synccheck ...] (launch: only the launch tests of matrix, as for a machine with two GPUs)
+# usage: device.sh [env|matrix|launch|memcheck|reference|speed|batched|bench|tune|startup|racecheck|initcheck|
+# synccheck ...] (launch: only the launch tests of matrix, as for a machine with two GPUs; bench: moejit and its peers;
+# tune: as far as the time goes, from $TABLE on where that is given)
 set -u
 started=$(date +%s)
 here=$(cd "$(dirname "$0")" && pwd)
@@ -49,6 +50,13 @@ chmod -R go-w "$work/gpu"
 tests=$work/moejit-gpu-tests
 cp "$staged/moejit-gpu-tests" "$tests" && chmod +x "$tests"
 cd "$work" || exit 1
+
+# The command, kernels and drivers of peers, in the work folder.
+unpackBench() {
+  [ -e "$work/moejit" ] && return
+  cp "$staged/moejit" "$work/moejit" && chmod +x "$work/moejit"
+  tar -C "$work" --no-same-owner -xzf "$staged/bench.tar.gz"
+}
 
 sanitizer=$(command -v compute-sanitizer)
 for candidate in /usr/local/cuda*/bin/compute-sanitizer; do
@@ -123,6 +131,30 @@ for name in $steps; do
     step batched 90 env PYTHONUNBUFFERED=1 python3 "$staged/speed_batched.py" --library "$staged/libmoejit.so" \
       --folder "$work/gpu" --markdown "$out/speed-batched.md" --json "$out/speed-batched.json" --seconds 75
     tailOf batched 24
+    ;;
+  bench)
+    unpackBench
+    step bench 240 bash -c '"$0/moejit" bench kernels --cache "$0/kernel-cache" --json --svg "$1/roofline.svg" \
+      >"$1/bench.json"' "$work" "$out"
+    step peers 240 env PYTHONUNBUFFERED=1 bash -c \
+      'python3 tools/bench/peers.py kernels/*.mlir --seconds 200 >"$0/peers.json"' "$out"
+    step join 10 bash -c 'python3 tools/bench/join.py "$0/bench.json" "$0/peers.json" >"$0/bench.md"' "$out"
+    tailOf bench 4
+    tailOf peers 8
+    tail -n 60 "$out/bench.md" 2>/dev/null | cut -c1-300 | tee -a "$summary"
+    ;;
+  tune)
+    unpackBench
+    [ -n "${TABLE:-}" ] && cp "$TABLE" "$out/tuned.json"
+    step tune 500 bash -c '"$0/moejit" tune kernels -o "$1/tuned.json" --cache "$0/kernel-cache" --json \
+      >"$1/tune-times.json"' "$work" "$out"
+    tailOf tune 12
+    ;;
+  startup)
+    unpackBench
+    step startup 90 "$work/moejit" bench kernels --startup --rounds 3
+    tailOf startup 60
+    cp "$logs/startup.log" "$out/startup.txt" 2>/dev/null
     ;;
   *) note "== $name: no such step" ;;
   esac

@@ -32,6 +32,13 @@ if [ -n "$library" ]; then
 else
   echo "stage.sh: no $build/runtime/c/libmoejit.so; reference.py and speed.py will not run" >&2
 fi
+# The command compiles there, where NVRTC is; the drivers of peers need torch.
+if [ -x "$build/tools/moejit/moejit" ]; then
+  strip -o "$target/moejit" "$build/tools/moejit/moejit"
+  tar -C "$root" -czf "$target/bench.tar.gz" --exclude=__pycache__ kernels tools/bench
+else
+  echo "stage.sh: no $build/tools/moejit/moejit; bench and tune will not run" >&2
+fi
 tar -C "$build" -czf "$target/gpu.tar.gz" gpu
 cp "$root"/tests/gpu/device.sh "$target/"
 for script in "$root"/tests/gpu/*.py; do

@@ -84,6 +84,23 @@ TEST_CASE("the model is near what was measured") {
             1741.1)) > 0.5);
 }
 
+TEST_CASE("tiles that the model was not fitted to are near too") {
+  const char *tall = "tileM=192,tileN=128,warpgroups=3,split=rows,consumerRegs=160,producerRegs=32";
+  const struct {
+    int64_t experts, n, k;
+    double us;
+  } lines[] = {{256, 4096, 7168, 2270.4},
+               {256, 7168, 2048, 1186.7},
+               {128, 3072, 4096, 494.5},
+               {128, 1536, 2048, 141.6}};
+  for (auto [experts, n, k, us] : lines) {
+    PlanEstimate estimate =
+        estimatePlan(planOf(tall), specOf(Scales::Block, experts, n, k), Target(), 128 * experts);
+    CAPTURE(n);
+    CHECK(std::fabs(estimate.us / us - 1) < 0.05);
+  }
+}
+
 TEST_CASE("where plans differ much, the model orders them as measured") {
   for (const Measured &line : measured) {
     double ratio = line.narrowUs / line.wideUs;
