@@ -123,6 +123,8 @@ Result<std::string> buildUnit(const HostCompiler &compiler, const std::string &w
       // Device.h has what these call.
       "-fsanitize=signed-integer-overflow,integer-divide-by-zero,shift-exponent",
       "-fno-sanitize-recover=all",
+      // A call at a kernel's end returns into the kernel too.
+      "-fno-optimize-sibling-calls",
       // Registers nobody has set hold no plausible value.
       "-ftrivial-auto-var-init=pattern"};
   // g++ 12 undoes that where it splits arrays.

@@ -33,6 +33,7 @@ TEST_CASE("a barrier nobody completes is reported with its state") {
   INFO(text);
   CHECK(contains(text, "deadlock in cluster 0: 32 threads wait"));
   CHECK(contains(text, "block 0 warps 0: has ended"));
+  CHECK(contains(text, ": mbarrier_wait(barrier, 0);"));
   CHECK(contains(
       text, "block 0 warps 1: waits at mbarrier_wait([shared_base + 0x40], parity 0): the barrier "
             "is in phase 0 (parity 0), 1 of 2 arrivals pending, 4096 bytes expected"));

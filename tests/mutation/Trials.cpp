@@ -205,15 +205,21 @@ std::vector<Trial> quantizeTrials(const Spec &spec) {
   if (spec.xScales.granule.front() != Granule::whole())
     return trials;
   // One scale for all: each of the elements a thread has is the largest once, once infinite, in one
-  // row after the other, next to a NaN.
+  // row after the other.
   for (int64_t element = 0; element < 8; ++element)
     for (double largest : {-0x1p15, HUGE_VAL}) {
       const int64_t rows = 9, row = element;
       oracle::QuantizeProblem problem =
           oracle::makeQuantizeProblem(spec, rows, 40 + trials.size(), plain);
-      const int64_t at = row * problem.xStride + (element % 2 ? spec.k - 8 : 40);
-      oracle::writeElement(*spec.quantizeFrom, problem.x.data(), at + element, largest);
-      oracle::writeElement(*spec.quantizeFrom, problem.x.data(), at + (element + 3) % 8, NAN);
+      // In lanes of both halves of a warp, and in the last of K.
+      const int64_t vectors = spec.k / 8,
+                    vector = element == 7 ? vectors - 1 : (element * 11 + 3) % vectors;
+      const int64_t at = vector * 8 + element;
+      oracle::writeElement(*spec.quantizeFrom, problem.x.data(), row * problem.xStride + at,
+                           largest);
+      // Elsewhere: next to a NaN all are looked at one by one.
+      oracle::writeElement(*spec.quantizeFrom, problem.x.data(), (row + 1) * problem.xStride + at,
+                           NAN);
       add(fmt::format("element {} is {}", element, largest), std::move(problem));
     }
   return trials;
