@@ -153,7 +153,10 @@ Spec matrix::specOf(const Choice &choice) {
 KernelPlan matrix::planOf(const Choice &choice, const Spec &spec) {
   PlanRequest request;
   request.checked = choice[Plan] / 2;
-  return planRanges(spec, Target(), request)[choice[Plan] % 2].plan;
+  const std::vector<PlannedRange> ranges = planRanges(spec, Target(), request);
+  // Those for more rows take turns.
+  const size_t larger = 1 + choice[N] % (ranges.size() - 1);
+  return ranges[choice[Plan] % 2 ? larger : 0].plan;
 }
 
 Choice matrix::choiceAt(int64_t index) {

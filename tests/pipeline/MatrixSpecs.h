@@ -33,7 +33,7 @@ enum Factor {
   N,
   K,
   Experts,
-  Plan, ///< which of the two plans of planRanges, plain or checked
+  Plan, ///< the first plan of planRanges or one after it, plain or checked
   FactorCount
 };
 constexpr int numLayoutFactors = Types;
