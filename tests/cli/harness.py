@@ -79,6 +79,12 @@ class CliTest(unittest.TestCase):
         after = self.log.read_text().count("\n") if self.log.exists() else 0
         return done, after - before
 
+    def ranges(self, *words):
+        """(first row count, name of the kernel) of each range of plans that `words` have. Ranges of one plan share a
+        kernel. Leaves nothing in the cache."""
+        found = self.moejit("compile", *words, "--no-cache", "--json").json()
+        return [(kernel["minRows"], kernel["key"]) for kernel in found["kernels"]]
+
     def write(self, name, text):
         path = self.folder / name
         path.write_text(text)

@@ -134,7 +134,7 @@ for name in $steps; do
     ;;
   bench)
     unpackBench
-    step bench 240 bash -c '"$0/moejit" bench kernels --cache "$0/kernel-cache" --json --svg "$1/roofline.svg" \
+    step bench 330 bash -c '"$0/moejit" bench kernels --cache "$0/kernel-cache" --json --svg "$1/roofline.svg" \
       >"$1/bench.json"' "$work" "$out"
     step peers 240 env PYTHONUNBUFFERED=1 bash -c \
       'python3 tools/bench/peers.py kernels/*.mlir --seconds 200 >"$0/peers.json"' "$out"
