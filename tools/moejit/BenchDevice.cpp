@@ -8,22 +8,27 @@
 namespace moejit::tool {
 namespace {
 
-/// Loads 16 bytes a thread, eight loads under way. `volatile` keeps loads that nobody uses.
+/// Loads 16 bytes a thread, eight loads under way. ptxas drops loads that nobody uses, so their sum
+/// is stored in a case that never comes: no launch has a count of 0.
 constexpr const char *readSource = R"(
 extern "C" __global__ void __launch_bounds__(512)
-moejit_bench_read(const uint4 *from, unsigned long long count) {
+moejit_bench_read(uint4 *from, unsigned long long count) {
   const unsigned long long step = (unsigned long long)gridDim.x * blockDim.x;
   unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;
-  unsigned a, b, c, d;
+  unsigned sum = 0;
   for (; i + 7 * step < count; i += 8 * step) {
+    uint4 words[8];
 #pragma unroll
     for (int j = 0; j < 8; ++j)
-      asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                   : "=r"(a), "=r"(b), "=r"(c), "=r"(d) : "l"(from + i + j * step));
+      words[j] = from[i + j * step];
+#pragma unroll
+    for (int j = 0; j < 8; ++j)
+      sum += words[j].x ^ words[j].y ^ words[j].z ^ words[j].w;
   }
   for (; i < count; i += step)
-    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(a), "=r"(b), "=r"(c), "=r"(d) : "l"(from + i));
+    sum += from[i].x ^ from[i].y ^ from[i].z ^ from[i].w;
+  if (count == 0)
+    from[threadIdx.x].x = sum;
 }
 )";
 constexpr unsigned readThreads = 512;
