@@ -11,6 +11,7 @@ void RaceDetector::reset(int bytes, int count) {
   for (int thread = 0; thread < threads; ++thread)
     clockOf(thread)[thread] = 1;
   std::fill_n(deliveries, copyLanes, 0);
+  hasLearnt.assign(threads, true);
   words.assign(static_cast<size_t>(bytes) / 4 + 1, {});
   pool.clear();
   freeReaders = -1;
@@ -34,21 +35,46 @@ void RaceDetector::release(int thread, VectorClock &into) {
 
 void RaceDetector::acquire(int thread, const VectorClock &from) {
   uint32_t *own = clockOf(thread);
+  hasLearnt[thread] = true;
   for (size_t i = 0; i < from.size(); ++i)
     own[i] = std::max(own[i], from[i]);
 }
 
 void RaceDetector::meet(int first, int count) {
+  const int end = first + count;
+  // Shuffles follow each other closely: what the lanes of a warp know of others is the same
+  // already.
+  const bool isSame =
+      count == 32 &&
+      std::none_of(hasLearnt.begin() + first, hasLearnt.begin() + end, [](uint8_t b) { return b; });
   VectorClock &all = meeting;
+  if (isSame) {
+    all.resize(width());
+    for (int thread = first; thread < end; ++thread)
+      all[thread] = clockOf(thread)[thread]++;
+    for (int thread = first; thread < end; ++thread) {
+      uint32_t *own = clockOf(thread);
+      const uint32_t now = own[thread];
+      std::copy_n(all.begin() + first, count, own + first);
+      own[thread] = now;
+    }
+    return;
+  }
   all.assign(width(), 0);
-  for (int thread = first; thread < first + count; ++thread)
+  for (int thread = first; thread < end; ++thread)
     release(thread, all);
-  for (int thread = first; thread < first + count; ++thread)
-    acquire(thread, all);
+  for (int thread = first; thread < end; ++thread) {
+    uint32_t *own = clockOf(thread);
+    const uint32_t now = own[thread];
+    std::copy(all.begin(), all.end(), own);
+    own[thread] = now;
+    hasLearnt[thread] = false;
+  }
 }
 
 void RaceDetector::fence(int thread) {
   uint32_t *own = clockOf(thread);
+  hasLearnt[thread] = true;
   std::copy_n(own, lanes(), own + lanes());
   ++own[thread];
 }

@@ -102,6 +102,8 @@ private:
 
   int threads = 0;
   std::vector<uint32_t> clocks; ///< of each thread a VectorClock
+  /// Of each thread, whether it has learnt something since its warp has met.
+  std::vector<uint8_t> hasLearnt;
   uint32_t deliveries[copyLanes] = {};
   std::vector<Word> words;
   std::vector<Reader> pool;

@@ -87,6 +87,27 @@ TEST_CASE("an mbarrier orders arrivals before waits") {
   CHECK(contains(run(wrong), "no barrier orders the two"));
 }
 
+TEST_CASE("what a lane learns between two meetings of its warp, the others know after the second") {
+  const std::string hand = initBarrier + R"(
+  if (thread < 32) {
+    st_shared_i32(base + 128 + lane * 4, lane);
+    syncwarp();
+    if (lane == 0) mbarrier_arrive(base);
+  } else {
+    syncwarp();
+    syncwarp();
+    if (lane == 0) mbarrier_wait(base, 0);
+    %
+    st_global_b32(y, lane * 4, ld_shared_i32(base + 128 + lane * 4));
+  }
+)";
+  std::string right = hand, wrong = hand;
+  right.replace(right.find('%'), 1, "syncwarp();");
+  wrong.replace(wrong.find('%'), 1, "");
+  CHECK(run(right) == "");
+  CHECK(contains(run(wrong), "no barrier orders the two"));
+}
+
 TEST_CASE("an mbarrier is known to others only after a barrier") {
   std::string early = initBarrier;
   early.replace(early.find("bar_sync(0, 64);"), 16, "");
