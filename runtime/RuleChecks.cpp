@@ -26,10 +26,6 @@ std::vector<Side> sides(const Spec &spec) {
 
 bool hasRank(const Side &side) { return side.layout.granule.size() == side.rank; }
 
-int64_t phaseAt(const ScaleLayout &layout, size_t dimension) {
-  return dimension < layout.phase.size() ? layout.phase[dimension] : 0;
-}
-
 bool isWhole(const Granule &granule) { return granule.kind == Granule::Kind::Whole; }
 
 /// "K is 7170, expected a multiple of 16" with the next legal value as a note.
@@ -87,8 +83,8 @@ void stepAlongK(const Spec &spec, const Target &, Report &report) {
     return;
   int64_t difference = 0;
   if (x > 0 && w > 0) {
-    int64_t xPhase = phaseAt(spec.xScales, spec.xScales.granule.size() - 1);
-    int64_t wPhase = phaseAt(spec.wScales, spec.wScales.granule.size() - 1);
+    int64_t xPhase = spec.xScales.kPhase();
+    int64_t wPhase = spec.wScales.kPhase();
     if (xPhase < 0 || wPhase < 0)
       return; // phases have a rule of their own
     difference = xPhase - wPhase;

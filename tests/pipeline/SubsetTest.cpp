@@ -33,7 +33,7 @@ Spec channelByToken() {
   Spec spec;
   spec.numExperts = 4;
   spec.n = 264;
-  spec.k = 272;
+  spec.k = 400;
   spec.outType = ElementType::F16;
   spec.xScales.granule = {Granule::of(1), Granule::whole()};
   spec.xScales.source = ScaleSource::Dynamic;

@@ -169,6 +169,10 @@ ptx.kernel @every_instruction(
     // PTX-DAG: st.shared.v4.b32
     // PTX-DAG: stmatrix.sync.aligned.m8n8.x4.shared.b16
 
+    // CUDA: const int readByte = ld_global_u8(in, stride);
+    // PTX-DAG: ld.global.nc.u8
+    %readByte = ptx.ld_global_u8 %in, %stride {ptx.name = "readByte"}
+    ptx.st_global_b32 %out, %stride, %readByte
     // CUDA: const float bias = ld_global_f32(in, stride);
     %bias = ptx.ld_global_f32 %in, %stride {ptx.name = "bias"}
     %offset = ptx.ld_global_i32 %in, %stride {ptx.name = "offset"}
