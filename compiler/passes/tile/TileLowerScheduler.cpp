@@ -192,6 +192,8 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
       drawn = ptx::LdSharedI32Op::create(builder, code.loc, number);
       // The shuffle makes the number the same in every lane for the compiler too.
       drawn = ptx::ShflIdxOp::create(builder, code.loc, drawn, code.i32(0));
+      // A shuffle orders no memory: every lane has read before one of them says so.
+      ptx::SyncwarpOp::create(builder, code.loc);
       Value lane = threadValue(kernel, ThreadValue::Lane);
       code.onlyIf(code.equal(lane, code.i32(0)), [&] {
         ptx::MbarrierArriveOp::create(builder, code.loc, code.add(full, emptyOffset));

@@ -599,6 +599,7 @@ moejit_kernel(const __grid_constant__ TensorMap xMap, const __grid_constant__ Te
       mbarrier_wait(tileFull, v112);
       const int v113 = ld_shared_i32(v0 + (v111 * 4 + 32));
       const int v114 = shfl_idx(v113, 0);
+      syncwarp();
       if (v50) {
         mbarrier_arrive(tileFull + 16);
       }

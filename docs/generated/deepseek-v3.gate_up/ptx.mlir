@@ -704,6 +704,7 @@ module {
         ptx.mbarrier_wait %68, %66
         %72 = ptx.ld_shared_i32 %71
         %73 = ptx.shfl_idx %72, %c0_i32
+        ptx.syncwarp
         scf.if %20 {
           %82 = arith.addi %68, %c16_i32 : i32
           ptx.mbarrier_arrive %82
