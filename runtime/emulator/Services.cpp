@@ -34,8 +34,8 @@ int Cluster::warpCollective(Fiber &f, WarpOp op, const char *name, int value, in
       result = warp.values[warp.sources[l] & 31];
     fiberOf(*f.block, first + l).result = result;
   }
-  // A shuffled value has been read before it is handed over.
-  if (op == WarpOp::Sync || op == WarpOp::Shuffle)
+  // A shuffle orders no memory, as on the GPU.
+  if (op == WarpOp::Sync)
     f.block->shared.races.meet(first, 32);
   if (op == WarpOp::StoreMatrix) {
     // Lane 8 i + r names row r of matrix i; lane l holds its elements 2 (l % 4) and + 1 of row l
