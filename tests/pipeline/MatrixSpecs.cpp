@@ -29,6 +29,7 @@ const Granule one = Granule::of(1), whole = Granule::whole();
 struct Activation {
   Granule rows, k;
   ScaleSource source;
+  bool isPerBuffer = true; ///< masked: false where the buffers of all experts share their scales
 };
 const Activation activations[] = {
     {one, Granule::of(128), ScaleSource::Dynamic}, // DeepSeek's groups, one step
@@ -41,6 +42,9 @@ const Activation activations[] = {
     {one, Granule::of(32), ScaleSource::Dynamic},  // MX: as often as an instruction allows
     {one, whole, ScaleSource::Static},             // no rule allows it
     {one, Granule::of(48), ScaleSource::Dynamic},  // changes inside an instruction
+    {Granule::of(4), Granule::of(128), ScaleSource::Dynamic}, // of several rows
+    {Granule::of(3), Granule::of(96), ScaleSource::Dynamic},  // that no tile is a multiple of
+    {one, Granule::of(160), ScaleSource::Dynamic, false},     // neither a step nor a part of one
 };
 
 /// How often weights are scaled along N and K; `isPerExpert` false: one scale for all experts.
@@ -85,8 +89,9 @@ ScaleLayout xLayout(const Choice &choice, Dispatch dispatch) {
   if (dispatch == Dispatch::Masked) {
     // Experts are a dimension of masked activations.
     const bool isPerExpert = scaled.rows.kind == Granule::Kind::Expert;
-    layout.granule = {isPerExpert || scaled.rows.kind == Granule::Kind::Extent ? one : whole,
-                      isPerExpert ? whole : scaled.rows, scaled.k};
+    const bool isOfBuffer = scaled.rows.kind == Granule::Kind::Extent && scaled.isPerBuffer;
+    layout.granule = {isPerExpert || isOfBuffer ? one : whole, isPerExpert ? whole : scaled.rows,
+                      scaled.k};
   }
   layout.order = stores[choice[XStore]].order;
   layout.alignBytes = stores[choice[XStore]].alignBytes;
@@ -106,8 +111,9 @@ ScaleLayout wLayout(const Choice &choice, Dispatch dispatch) {
   layout.order = stores[choice[WStore]].order;
   layout.alignBytes = stores[choice[WStore]].alignBytes;
   setType(layout, choice[WScaleType]);
-  layout.parts = choice[WParts] ? 2 : 1;
-  layout.interleaved = choice[WParts] == 2;
+  constexpr int64_t parts[] = {1, 2, 2, 3, 4};
+  layout.parts = parts[choice[WParts]];
+  layout.interleaved = choice[WParts] == 2 || choice[WParts] == 4;
   // 1: a shard of N, 2: a shard of K, each half a granule in.
   const Granule &sharded = choice[WPhase] == 1 ? scaled.n : scaled.k;
   if (choice[WPhase] && sharded.kind == Granule::Kind::Extent && sharded.extent > 1) {

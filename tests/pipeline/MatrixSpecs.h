@@ -38,7 +38,7 @@ enum Factor {
 };
 constexpr int numLayoutFactors = Types;
 using Choice = std::array<uint8_t, FactorCount>;
-constexpr Choice levels = {4, 10, 4, 3, 2, 4, 10, 3, 3, 3, 3, 2, 4, 3, 2, 2, 7, 6, 3, 4};
+constexpr Choice levels = {4, 13, 4, 3, 2, 4, 10, 3, 3, 5, 3, 2, 4, 3, 2, 2, 7, 6, 3, 4};
 
 /// Combinations of the layout factors.
 constexpr int64_t numLayouts() {

@@ -17,12 +17,20 @@ namespace moejit::test {
 
 using oracle::Routing;
 
+EmulatorOptions &emulatorOptions() {
+  static EmulatorOptions options = [] {
+    EmulatorOptions made;
+    made.workFolder = MOEJIT_TEST_WORK_FOLDER;
+    made.maxSeconds = 60;
+    return made;
+  }();
+  return options;
+}
+
 Emulator &emulator(ThreadOrder order) {
   const auto make = [](uint64_t seed) {
-    EmulatorOptions options;
+    EmulatorOptions options = emulatorOptions();
     options.seed = seed;
-    options.workFolder = MOEJIT_TEST_WORK_FOLDER;
-    options.maxSeconds = 60;
     Result<std::unique_ptr<Emulator>> made = Emulator::create(options);
     if (!made)
       FAIL(made.error().text());

@@ -16,8 +16,10 @@ namespace moejit::test {
 /// In which order the threads of a block run.
 enum class ThreadOrder { RoundRobin, Random };
 
-/// The emulators of this program: units are kept in the build tree, so that a second run compiles
-/// nothing.
+/// How emulator() makes its emulators; to be altered before its first call.
+EmulatorOptions &emulatorOptions();
+/// The emulators of this program: units are kept in the build tree, unless emulatorOptions() says
+/// otherwise, so that a second run compiles nothing.
 Emulator &emulator(ThreadOrder order = ThreadOrder::RoundRobin);
 
 /// compileToSource; an artifact without source, and a failed check, where it refuses.
