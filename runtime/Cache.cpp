@@ -2,6 +2,7 @@
 #include "runtime/Cache.h"
 
 #include "runtime/Keys.h"
+#include "runtime/Sha256.h"
 
 #include <fmt/format.h>
 
@@ -10,20 +11,6 @@
 
 namespace moejit {
 namespace {
-
-/// `text` as a JSON string.
-std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\')
-      result += fmt::format("\\{}", c);
-    else if (uint8_t(c) < 0x20)
-      result += fmt::format("\\u{:04x}", int(c));
-    else
-      result += c;
-  }
-  return result + '"';
-}
 
 const IndexedRange *rangeOf(const std::vector<IndexedRange> &ranges, int64_t rows) {
   for (const IndexedRange &range : ranges)
@@ -49,14 +36,24 @@ Result<std::string> defaultCacheFolder() {
 Result<std::shared_ptr<Cache>> Cache::open(CacheOptions options) {
   std::shared_ptr<Cache> cache(new Cache(std::move(options)));
   CacheMode mode = cache->options.mode;
+  if (const std::optional<std::string> &pinned = cache->options.manifestSha256) {
+    if (mode != CacheMode::Bundle)
+      return Error{ErrorCode::InvalidArgument,
+                   "manifestSha256 pins a bundle: a cache has no manifest",
+                   {"open the folder with CacheMode::Bundle"}};
+    if (!isSha256(*pinned))
+      return Error{ErrorCode::InvalidArgument,
+                   fmt::format("manifestSha256: '{}' is no SHA-256 (64 of 0-9 and a-f)", *pinned),
+                   {"moejit aot prints it; sha256sum manifest.json gives it too"}};
+  }
   if (cache->options.folder && cache->options.folder->empty() && mode != CacheMode::Bundle)
     return cache;
   Result<std::string> folder =
       cache->options.folder ? Result<std::string>(*cache->options.folder) : defaultCacheFolder();
   if (!folder)
     cache->problem = folder.error();
-  else if (Result<std::unique_ptr<DiskCache>> disk =
-               DiskCache::open(*folder, mode, cache->options.sizeLimitBytes);
+  else if (Result<std::unique_ptr<DiskCache>> disk = DiskCache::open(
+               *folder, mode, cache->options.sizeLimitBytes, cache->options.manifestSha256);
            !disk)
     cache->problem = disk.error();
   else {
@@ -144,6 +141,16 @@ std::shared_ptr<const Artifact> Cache::findByLookup(const std::string &lookupKey
   const IndexedRange *range = rangeOf(known, rows);
   std::shared_ptr<const Artifact> found = range ? findByName(range->name) : nullptr;
   return found && found->lookupKey == lookupKey ? found : nullptr;
+}
+
+std::optional<Error> Cache::damageOf(const std::string &lookupKey, int64_t rows) const {
+  if (!disk)
+    return std::nullopt;
+  DiskCache::Ranges known = disk->ranges(lookupKey);
+  if (known.damage)
+    return known.damage;
+  const IndexedRange *range = rangeOf(known.ranges, rows);
+  return range ? disk->load(range->name).damage : std::nullopt;
 }
 
 Result<void> Cache::put(const Artifact &artifact, int64_t minRows, int64_t maxRows) {
@@ -262,29 +269,49 @@ Result<void> Cache::remove(const std::string &name) {
   return disk ? disk->remove(name) : Result<void>();
 }
 
-Result<void> Cache::writeManifest() {
+Result<std::string> Cache::writeManifest() {
   if (!disk || !disk->isWritable())
     return problem.value_or(
         Error{ErrorCode::InvalidArgument, "only a writable cache folder becomes a bundle", {}});
-  std::string text = fmt::format("{{\n  \"formatMajor\": {},\n  \"formatMinor\": {},\n"
-                                 "  \"kernels\": [",
-                                 Artifact::formatMajor, Artifact::formatMinor);
-  const char *separator = "\n";
+  // Who lists last has seen what everyone has put: a list made earlier must not replace it.
+  FileLock lock = disk->lockManifest();
+  Manifest manifest;
+  auto addFile = [&](const std::string &name) -> Result<void> {
+    Result<std::string> bytes = disk->readFile(name);
+    if (!bytes)
+      return bytes.error();
+    manifest.files[name] = {bytes->size(), sha256Hex(*bytes)};
+    return {};
+  };
   for (const CacheEntry &entry : list()) {
-    if (entry.damage)
+    if (entry.damage || entry.ranges.empty())
       continue;
-    std::string rangesText;
+    DiskCache::Loaded loaded = disk->load(entry.name);
+    if (!loaded.artifact)
+      continue; // removed meanwhile
+    const Artifact &artifact = *loaded.artifact;
+    ManifestKernel kernel;
+    kernel.name = entry.name;
+    kernel.lookup = keyName(artifact.lookupKey);
     for (const IndexedRange &range : entry.ranges)
-      rangesText +=
-          fmt::format("{}[{}, {}]", rangesText.empty() ? "" : ", ", range.minRows, range.maxRows);
-    text += fmt::format("{}    {{\"name\": {}, \"arch\": {}, \"nvrtc\": {}, \"minDriver\": {}, "
-                        "\"bytes\": {}, \"rows\": [{}],\n     \"spec\": {},\n     \"plan\": {}}}",
-                        separator, quoted(entry.name), quoted(entry.arch),
-                        quoted(entry.nvrtcVersion), entry.minDriver, entry.bytes, rangesText,
-                        quoted(entry.spec), quoted(entry.planText));
-    separator = ",\n";
+      kernel.rows.emplace_back(range.minRows, range.maxRows);
+    kernel.arch = artifact.arch;
+    kernel.spec = entry.spec;
+    kernel.plan = artifact.planText;
+    kernel.nvrtc = artifact.nvrtcVersion;
+    kernel.minDriver = artifact.minDriver;
+    kernel.resources = artifact.resources;
+    kernel.sharedBytes = artifact.launch.sharedBytes + artifact.resources.staticSharedBytes;
+    kernel.threads = artifact.launch.threads;
+    for (const std::string &name : {kernel.name + ".kernel", kernel.lookup + ".index"})
+      if (Result<void> added = addFile(name); !added)
+        return added.error();
+    manifest.kernels.push_back(std::move(kernel));
   }
-  return disk->storeManifest(text + "\n  ]\n}\n");
+  std::string text = manifestJson(manifest);
+  if (Result<void> stored = disk->storeManifest(text); !stored)
+    return stored.error();
+  return sha256Hex(text);
 }
 
 } // namespace moejit

@@ -30,6 +30,10 @@ struct CacheOptions {
   uint64_t sizeLimitBytes = uint64_t(4) << 30; ///< of all entries on disk; 0: no limit
   int buildWaitMs =
       300'000; ///< longest wait for another process that builds the same kernel; then both build
+  /// Bundle only: what the SHA-256 of manifest.json has to be, 64 lower-case hexadecimal
+  /// characters. The manifest has the checksum of every other file, so that nothing altered is ever
+  /// launched.
+  std::optional<std::string> manifestSha256 = {};
   LogCallback log = {}; ///< silent when empty
 };
 
@@ -55,8 +59,8 @@ struct CacheEntry {
 /// says why.
 class Cache {
 public:
-  /// Opens a cache. ReadWrite and ReadOnly never fail. Bundle fails when the folder is no usable
-  /// bundle.
+  /// Opens a cache. ReadWrite and ReadOnly fail only with InvalidArgument for a manifestSha256.
+  /// Bundle fails when the folder is no usable bundle, or not the one that manifestSha256 pins.
   static Result<std::shared_ptr<Cache>> open(CacheOptions options);
 
   /// The artifact whose build key is `buildKey`; null when absent.
@@ -65,6 +69,11 @@ public:
   std::shared_ptr<const Artifact> findByLookup(const std::string &lookupKey, int64_t rows);
   /// The row ranges known for `lookupKey`, ascending. Their kernels may be absent all the same.
   std::vector<IndexedRange> ranges(const std::string &lookupKey);
+
+  /// Why findByLookup finds nothing although the folder names a kernel for `rows` rows of
+  /// `lookupKey`: what is damaged, or in a bundle not what the manifest says. Nothing where the
+  /// kernel is sound or simply absent. Reads the files again.
+  std::optional<Error> damageOf(const std::string &lookupKey, int64_t rows) const;
 
   /// Keeps `artifact` for rows [minRows, maxRows], in memory and, in ReadWrite mode, on disk.
   /// Errors: InvalidArgument for an artifact without keys, an empty range or a bundle; IoError when
@@ -89,13 +98,17 @@ public:
   Result<Artifact> read(std::string_view namePrefix);
   /// Removes the entry `name` (in full) from disk and memory. Errors: IoError.
   Result<void> remove(const std::string &name);
-  /// Makes the folder a bundle: writes manifest.json, which lists all sound entries. Errors:
-  /// IoError; InvalidArgument unless ReadWrite.
-  Result<void> writeManifest();
+  /// Makes the folder a bundle: writes manifest.json, which lists all sound entries that serve some
+  /// rows, and the checksums of their files. Several processes that fill one folder may each call
+  /// it: the last one lists everything. Returns the SHA-256 to pin. Errors: IoError;
+  /// InvalidArgument unless ReadWrite.
+  Result<std::string> writeManifest();
 
   CacheMode mode() const { return options.mode; }
   /// Where entries lie; empty when only memory is used.
   std::string folder() const;
+  /// SHA-256 of the manifest that a bundle was opened by; empty for a cache.
+  std::string manifestSha256() const { return disk ? disk->manifestSha256() : std::string(); }
   /// Why the disk is not used, or not written, although a folder was asked for.
   const std::optional<Error> &diskProblem() const { return problem; }
 

@@ -10,12 +10,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -24,7 +24,6 @@ namespace moejit {
 namespace {
 
 constexpr std::string_view kernelSuffix = ".kernel";
-constexpr std::string_view manifestName = "manifest.json";
 constexpr int indexWaitMs = 5000;
 constexpr int temporaryWaitMs = 1000;
 /// No kernel comes near this; a larger file is not read at all.
@@ -98,82 +97,13 @@ int writeAll(int fd, std::string_view bytes) {
   return errno;
 }
 
-/// An integer after `label` in `text`; -1 when there is none.
-int64_t numberAfter(std::string_view text, std::string_view label) {
-  size_t at = text.find(label);
-  if (at == std::string_view::npos)
-    return -1;
-  text.remove_prefix(at + label.size());
-  while (!text.empty() && (text.front() == ' ' || text.front() == ':'))
-    text.remove_prefix(1);
-  int64_t value = -1;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
-
 std::string indexName(const std::string &lookupKey) { return keyName(lookupKey) + ".index"; }
-
-std::string indexText(const std::string &lookupKey, const std::vector<IndexedRange> &ranges) {
-  std::string body = fmt::format("moejit-index 1\n{}\n{}", ranges.size(), lookupKey);
-  for (const IndexedRange &range : ranges)
-    body += fmt::format("\n{} {} {}", range.minRows, range.maxRows, range.name);
-  return fmt::format("{}\n{}\n", sha256Hex(body), body);
-}
-
-std::optional<std::vector<IndexedRange>> parseIndex(std::string_view text,
-                                                    const std::string &lookupKey) {
-  constexpr size_t digest = 64;
-  if (text.size() < digest + 2 || text[digest] != '\n' || text.back() != '\n')
-    return std::nullopt;
-  std::string_view body = text.substr(digest + 1, text.size() - digest - 2);
-  if (sha256Hex(body) != text.substr(0, digest))
-    return std::nullopt;
-  // Rebuilt from its parts, the text must come out the same: that is the whole check of the rest.
-  std::vector<IndexedRange> ranges;
-  int64_t count = numberAfter(body, "moejit-index 1\n");
-  std::string_view rest = body;
-  for (int64_t i = 0; i < count && ranges.size() < body.size(); ++i) {
-    size_t line = rest.rfind('\n');
-    if (line == std::string_view::npos)
-      return std::nullopt;
-    std::string_view entry = rest.substr(line + 1);
-    rest = rest.substr(0, line);
-    IndexedRange range;
-    const char *end = entry.data() + entry.size();
-    auto [afterMin, minError] = std::from_chars(entry.data(), end, range.minRows);
-    if (minError != std::errc() || afterMin == end)
-      return std::nullopt;
-    auto [afterMax, maxError] = std::from_chars(afterMin + 1, end, range.maxRows);
-    if (maxError != std::errc() || afterMax == end)
-      return std::nullopt;
-    range.name.assign(afterMax + 1, end);
-    if (range.name.size() != digest || range.name.find('/') != std::string::npos)
-      return std::nullopt;
-    ranges.insert(ranges.begin(), std::move(range));
-  }
-  if (indexText(lookupKey, ranges) != text)
-    return std::nullopt;
-  return ranges;
-}
 
 } // namespace
 
-std::vector<IndexedRange> withRange(const std::vector<IndexedRange> &ranges, IndexedRange added) {
-  std::vector<IndexedRange> result;
-  for (const IndexedRange &range : ranges) {
-    if (range.minRows < added.minRows)
-      result.push_back({range.minRows, std::min(range.maxRows, added.minRows - 1), range.name});
-    if (range.maxRows > added.maxRows)
-      result.push_back({std::max(range.minRows, added.maxRows + 1), range.maxRows, range.name});
-  }
-  result.push_back(std::move(added));
-  std::sort(result.begin(), result.end(),
-            [](const IndexedRange &a, const IndexedRange &b) { return a.minRows < b.minRows; });
-  return result;
-}
-
-Result<std::unique_ptr<DiskCache>> DiskCache::open(const std::string &folder, CacheMode mode,
-                                                   uint64_t sizeLimitBytes) {
+Result<std::unique_ptr<DiskCache>>
+DiskCache::open(const std::string &folder, CacheMode mode, uint64_t sizeLimitBytes,
+                const std::optional<std::string> &manifestSha256) {
   std::string what = fmt::format("cache folder {}", folder);
   if (mode == CacheMode::ReadWrite)
     if (int error = makeFolders(folder))
@@ -194,21 +124,11 @@ Result<std::unique_ptr<DiskCache>> DiskCache::open(const std::string &folder, Ca
     return Error{ErrorCode::IoError,
                  fmt::format("{}: mode {:04o} lets others write", what, info.st_mode & 07777),
                  {"kernels are code: chmod go-w the folder after checking what it holds"}};
-  if (mode == CacheMode::Bundle) {
-    Result<std::string> manifest = cache->readFile(std::string(manifestName));
-    if (!manifest)
-      return manifest.error();
-    int64_t format = numberAfter(*manifest, "\"formatMajor\"");
-    if (format < 0)
-      return Error{ErrorCode::ParseError,
-                   fmt::format("{}: {} is damaged: it names no format", what, manifestName),
-                   {"build the bundle again: moejit aot"}};
-    if (format != Artifact::formatMajor)
-      return Error{ErrorCode::ParseError,
-                   fmt::format("{}: the manifest has format {}, this runtime reads format {}", what,
-                               format, Artifact::formatMajor),
-                   {"build the bundle again with this version: moejit aot"}};
-  }
+  if (mode == CacheMode::Bundle)
+    if (Result<void> opened = cache->openManifest(manifestSha256); !opened) {
+      opened.error().message = fmt::format("{}: {}", what, opened.error().message);
+      return opened.error();
+    }
   cache->writable =
       mode == CacheMode::ReadWrite && faccessat(cache->fd, ".", W_OK | X_OK, AT_EACCESS) == 0;
   if (cache->writable)
@@ -219,6 +139,51 @@ Result<std::unique_ptr<DiskCache>> DiskCache::open(const std::string &folder, Ca
 DiskCache::~DiskCache() {
   if (fd >= 0)
     close(fd);
+}
+
+Result<void> DiskCache::openManifest(const std::optional<std::string> &wantedSha256) {
+  Result<std::string> text = readFile(std::string(manifestName));
+  if (!text)
+    return text.error();
+  // What is parsed is what was hashed: the file is read once.
+  manifestDigest = sha256Hex(*text);
+  if (wantedSha256 && *wantedSha256 != manifestDigest)
+    return Error{
+        ErrorCode::ParseError,
+        fmt::format("{} has SHA-256 {}, pinned is {}", manifestName, manifestDigest, *wantedSha256),
+        {"nothing of this bundle is used: it is not the one the digest was taken of"}};
+  Result<Manifest> parsed = parseManifest(*text);
+  if (!parsed)
+    return parsed.error();
+  manifest = std::move(*parsed);
+  return {};
+}
+
+Result<std::string> DiskCache::readListed(const std::string &name) const {
+  if (!manifest)
+    return readFile(name);
+  std::string what = path + "/" + name;
+  auto listed = manifest->files.find(name);
+  if (listed == manifest->files.end())
+    return Error{ErrorCode::NotFound, fmt::format("{}: the manifest has no such file", what), {}};
+  Result<std::string> bytes = readFile(name);
+  if (!bytes && bytes.error().code == ErrorCode::NotFound)
+    return Error{ErrorCode::ParseError,
+                 fmt::format("{}: the manifest lists it, and it is not there", what),
+                 {}};
+  if (!bytes)
+    return bytes;
+  if (bytes->size() != listed->second.bytes)
+    return Error{ErrorCode::ParseError,
+                 fmt::format("{}: has {} bytes, {} by the manifest", what, bytes->size(),
+                             listed->second.bytes),
+                 {}};
+  if (std::string digest = sha256Hex(*bytes); digest != listed->second.sha256)
+    return Error{
+        ErrorCode::ParseError,
+        fmt::format("{}: has SHA-256 {}, {} by the manifest", what, digest, listed->second.sha256),
+        {}};
+  return bytes;
 }
 
 Result<std::string> DiskCache::readFile(const std::string &name) const {
@@ -261,7 +226,7 @@ Result<std::string> DiskCache::readFile(const std::string &name) const {
 }
 
 DiskCache::Loaded DiskCache::load(const std::string &name) const {
-  Result<std::string> bytes = readFile(name + std::string(kernelSuffix));
+  Result<std::string> bytes = readListed(name + std::string(kernelSuffix));
   if (!bytes) {
     if (bytes.error().code == ErrorCode::NotFound)
       return {};
@@ -283,18 +248,18 @@ DiskCache::Loaded DiskCache::load(const std::string &name) const {
 
 DiskCache::Ranges DiskCache::ranges(const std::string &lookupKey) const {
   std::string name = indexName(lookupKey);
-  Result<std::string> text = readFile(name);
+  Result<std::string> text = readListed(name);
   if (!text) {
     if (text.error().code == ErrorCode::NotFound)
       return {};
     return {{}, text.error()};
   }
-  std::optional<std::vector<IndexedRange>> ranges = parseIndex(*text, lookupKey);
-  if (!ranges)
+  std::optional<CacheIndex> index = parseIndex(*text);
+  if (!index || index->lookupKey != lookupKey)
     return {
         {},
         Error{ErrorCode::ParseError, fmt::format("{}/{}: the index is damaged", path, name), {}}};
-  return {std::move(*ranges), std::nullopt};
+  return {std::move(index->ranges), std::nullopt};
 }
 
 Result<void> DiskCache::publish(const std::string &name, const std::string &bytes,
@@ -336,7 +301,7 @@ void DiskCache::storeRange(const std::string &lookupKey, const IndexedRange &ran
   // A range that could not be indexed is found by its build key all the same, and indexed by the
   // next put.
   if (merged != old)
-    (void)publish(keyName(lookupKey), indexText(lookupKey, merged), indexName(lookupKey));
+    (void)publish(keyName(lookupKey), indexText({lookupKey, merged}), indexName(lookupKey));
 }
 
 Result<void> DiskCache::store(const Artifact &artifact, int64_t minRows, int64_t maxRows) const {
@@ -402,15 +367,33 @@ void DiskCache::markUsed(const std::string &name) const {
 }
 
 Result<void> DiskCache::remove(const std::string &name) const {
-  std::string file = name + std::string(kernelSuffix);
-  if (unlinkat(fd, file.c_str(), 0) != 0 && errno != ENOENT) {
+  return removeFile(name + std::string(kernelSuffix));
+}
+
+Result<void> DiskCache::removeFile(const std::string &name) const {
+  if (unlinkat(fd, name.c_str(), 0) != 0 && errno != ENOENT) {
     int error = errno;
     std::error_code failed;
-    std::filesystem::remove_all(path + "/" + file, failed);
+    std::filesystem::remove_all(path + "/" + name, failed);
     if (failed)
-      return ioError(path + "/" + file, error);
+      return ioError(path + "/" + name, error);
   }
   return {};
+}
+
+std::vector<std::string> DiskCache::names() const { return fileNames(fd); }
+
+bool DiskCache::isHeld(const std::string &name) const {
+  int file = openat(fd, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (file < 0)
+    return false;
+  bool isHeld = flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  close(file);
+  return isHeld;
+}
+
+FileLock DiskCache::lockManifest() const {
+  return FileLock::acquire(fd, "manifest.lock", indexWaitMs);
 }
 
 Result<void> DiskCache::storeManifest(const std::string &text) const {

@@ -4,7 +4,9 @@
 #pragma once
 
 #include "runtime/Artifact.h"
+#include "runtime/CacheIndex.h"
 #include "runtime/FileLock.h"
+#include "runtime/Manifest.h"
 
 #include <cstdint>
 #include <memory>
@@ -20,18 +22,6 @@ enum class CacheMode {
   Bundle, ///< a folder made ahead of time: has a manifest, is never written and never compiled for
 };
 
-/// A closed range of row counts and the kernel meant for it.
-struct IndexedRange {
-  int64_t minRows = 0;
-  int64_t maxRows = 0;
-  std::string name; ///< keyName of the build key
-  bool operator==(const IndexedRange &) const = default;
-};
-
-/// `ranges` with [added.minRows, added.maxRows] given to `added` alone; ascending, without
-/// overlaps.
-std::vector<IndexedRange> withRange(const std::vector<IndexedRange> &ranges, IndexedRange added);
-
 /// A folder checked to be ours alone. Thread-safe; several processes may share the folder.
 ///
 /// Files: `<build key name>.kernel` (serialize), `<lookup key name>.index`, `<name>.lock` and
@@ -40,9 +30,12 @@ class DiskCache {
 public:
   /// Opens `folder`; ReadWrite makes it, and missing parents, with mode 0700. Errors: IoError
   /// naming the folder and what is wrong: not a folder, owned by someone else, writable by others,
-  /// not to be made or read; for Bundle also a missing manifest or one of another format.
-  static Result<std::unique_ptr<DiskCache>> open(const std::string &folder, CacheMode mode,
-                                                 uint64_t sizeLimitBytes);
+  /// not to be made or read; for Bundle also a missing manifest (NotFound), a damaged one, one of
+  /// another format, or one whose SHA-256 is not `manifestSha256`, where that is given
+  /// (ParseError).
+  static Result<std::unique_ptr<DiskCache>>
+  open(const std::string &folder, CacheMode mode, uint64_t sizeLimitBytes,
+       const std::optional<std::string> &manifestSha256 = std::nullopt);
   ~DiskCache();
   DiskCache(const DiskCache &) = delete;
   DiskCache &operator=(const DiskCache &) = delete;
@@ -54,7 +47,8 @@ public:
     std::optional<Artifact> artifact;
     std::optional<Error> damage; ///< something is there, and it is not a kernel of that name
   };
-  /// Reads the entry `name`; neither member is set when there is none.
+  /// Reads the entry `name`; neither member is set when there is none. Of a bundle only files count
+  /// whose bytes have the checksum that the manifest gives: any other is damage, a missing one too.
   Loaded load(const std::string &name) const;
   /// Makes `name` the most recently used entry. Does nothing when the folder is not writable.
   void markUsed(const std::string &name) const;
@@ -89,12 +83,27 @@ public:
   Result<void> remove(const std::string &name) const;
   /// Writes `text` as the bundle's manifest. Errors: IoError.
   Result<void> storeManifest(const std::string &text) const;
+  /// Waits for the right to write the manifest, as lockBuild does.
+  FileLock lockManifest() const;
+
+  /// The names of all files there are, sorted; names that begin with a dot are nobody's.
+  std::vector<std::string> names() const;
+  /// The file `name` as it is. Errors: NotFound; IoError, also for what is no file.
+  Result<std::string> readFile(const std::string &name) const;
+  /// Whether a process that lives holds the lock on the file `name`. Changes nothing.
+  bool isHeld(const std::string &name) const;
+  /// Removes the file `name`, or the folder that stands in its place. Errors: IoError.
+  Result<void> removeFile(const std::string &name) const;
+
+  /// SHA-256 of the manifest that the folder was opened by; empty unless Bundle.
+  const std::string &manifestSha256() const { return manifestDigest; }
 
 private:
   DiskCache() = default;
+  Result<void> openManifest(const std::optional<std::string> &wantedSha256);
+  Result<std::string> readListed(const std::string &name) const;
   Result<void> publish(const std::string &name, const std::string &bytes,
                        const std::string &finalName) const;
-  Result<std::string> readFile(const std::string &name) const;
   void sweep() const;
   void evict(const std::string &keep) const;
 
@@ -102,6 +111,8 @@ private:
   int fd = -1;
   bool writable = false;
   uint64_t sizeLimit = 0;
+  std::optional<Manifest> manifest; ///< of a bundle
+  std::string manifestDigest;
 };
 
 } // namespace moejit

@@ -25,6 +25,9 @@ struct Jit::Shared {
     return !options.compile || (options.cache && options.cache->mode() == CacheMode::Bundle);
   }
   Result<std::shared_ptr<Kernel>> obtain(JitHandle::State &state, int64_t rows);
+  /// The lookup key that a runtime without a compiler finds the kernels of `spec` under: its own
+  /// `lookupKey`, or that of the architecture's usual device where only this one has kernels.
+  std::string servedKey(const Spec &spec, const std::string &lookupKey);
   Result<Ready> findReady(const Spec &spec, const std::string &lookupKey, int64_t rows);
   Result<Ready> makeReady(const Spec &spec, const std::string &lookupKey, const std::string &key,
                           const PlannedRange &range);
@@ -143,17 +146,36 @@ Result<void> checkImage(const Artifact &artifact) {
   return {};
 }
 
+std::string Jit::Shared::servedKey(const Spec &spec, const std::string &lookupKey) {
+  if (!options.cache || !options.cache->ranges(lookupKey).empty())
+    return lookupKey;
+  // Plans are chosen for a device, kernels are right on every one of their architecture: what was
+  // built ahead for the usual one serves the others too.
+  Result<Target> usual = parseTarget(options.target.arch);
+  return usual ? lookupKeyText(spec, *usual, options.plan) : lookupKey;
+}
+
 Result<Jit::Shared::Ready> Jit::Shared::findReady(const Spec &spec, const std::string &lookupKey,
                                                   int64_t rows) {
-  std::vector<IndexedRange> known;
-  if (options.cache) {
-    known = options.cache->ranges(lookupKey);
-    std::shared_ptr<const Artifact> artifact = options.cache->findByLookup(lookupKey, rows);
-    for (const IndexedRange &range : known)
-      if (artifact && range.minRows <= rows && rows <= range.maxRows)
-        return readyOf(std::move(artifact), range.minRows, range.maxRows);
-  }
-  return notInCache(spec, options, rows, known);
+  if (!options.cache)
+    return notInCache(spec, options, rows, {});
+  std::string key = servedKey(spec, lookupKey);
+  std::vector<IndexedRange> known = options.cache->ranges(key);
+  std::shared_ptr<const Artifact> artifact = options.cache->findByLookup(key, rows);
+  for (const IndexedRange &range : known)
+    if (artifact && range.minRows <= rows && rows <= range.maxRows)
+      return readyOf(std::move(artifact), range.minRows, range.maxRows);
+  Error missing = notInCache(spec, options, rows, known);
+  std::optional<Error> damage = options.cache->damageOf(key, rows);
+  if (damage && options.cache->mode() == CacheMode::Bundle)
+    // What was altered or lost after the bundle was made is no miss like others: someone should
+    // look.
+    return Error{ErrorCode::ParseError,
+                 fmt::format("the bundle is not as it was made: {}", damage->message),
+                 {"its kernel is not used; copy the bundle again, or build it again: moejit aot"}};
+  if (damage)
+    missing.notes.push_back(damage->message);
+  return missing;
 }
 
 Result<Jit::Shared::Ready> Jit::Shared::makeReady(const Spec &spec, const std::string &lookupKey,
@@ -330,7 +352,7 @@ Result<uint64_t> Jit::workspaceBytes(const Spec &spec, int64_t maxRows) {
   // anything.
   std::vector<IndexedRange> known;
   if (shared->options.cache && shared->neverCompiles())
-    known = shared->options.cache->ranges(found.state->lookupKey);
+    known = shared->options.cache->ranges(shared->servedKey(spec, found.state->lookupKey));
   if (!known.empty() && known.front().minRows <= maxRows)
     rows = known.front().minRows;
   while (rows <= maxRows) {

@@ -107,9 +107,10 @@ const char *moejit_status_name(moejit_status status) {
   return "unknown";
 }
 
-moejit_status moejit_open(const char *folder, moejit_folder_kind kind, const char *arch,
-                          moejit_library **library, char *error, size_t error_bytes) {
-  return guarded({error, error_bytes}, [&]() -> Result<void> {
+/// Opens `folder`; a null `manifestSha256` pins nothing.
+static moejit_status openLibrary(const char *folder, CacheMode mode, const char *manifestSha256,
+                                 const char *arch, moejit_library **library, ErrorBuffer error) {
+  return guarded(error, [&]() -> Result<void> {
     if (!library)
       return missing("library");
     *library = nullptr;
@@ -117,16 +118,14 @@ moejit_status moejit_open(const char *folder, moejit_folder_kind kind, const cha
       return missing("folder");
     if (!*folder)
       return Error{ErrorCode::InvalidArgument, "folder is empty: name a folder of kernels", {}};
-    if (kind != MOEJIT_BUNDLE && kind != MOEJIT_CACHE)
-      return Error{ErrorCode::InvalidArgument,
-                   "kind " + std::to_string(int(kind)) + " is neither bundle nor cache",
-                   {}};
     Result<Target> target = parseTarget(arch ? arch : Target().arch);
     if (!target)
       return target.error();
     CacheOptions cacheOptions;
     cacheOptions.folder = folder;
-    cacheOptions.mode = kind == MOEJIT_BUNDLE ? CacheMode::Bundle : CacheMode::ReadOnly;
+    cacheOptions.mode = mode;
+    if (manifestSha256)
+      cacheOptions.manifestSha256 = manifestSha256;
     Result<std::shared_ptr<Cache>> cache = Cache::open(std::move(cacheOptions));
     if (!cache)
       return cache.error();
@@ -141,6 +140,32 @@ moejit_status moejit_open(const char *folder, moejit_folder_kind kind, const cha
     *library = new moejit_library{std::move(jit), std::make_shared<Jit>(std::move(options))};
     return {};
   });
+}
+
+moejit_status moejit_open(const char *folder, moejit_folder_kind kind, const char *arch,
+                          moejit_library **library, char *error, size_t error_bytes) {
+  if (kind != MOEJIT_BUNDLE && kind != MOEJIT_CACHE)
+    return guarded({error, error_bytes}, [&]() -> Result<void> {
+      if (library)
+        *library = nullptr;
+      return Error{ErrorCode::InvalidArgument,
+                   "kind " + std::to_string(int(kind)) + " is neither bundle nor cache",
+                   {}};
+    });
+  CacheMode mode = kind == MOEJIT_BUNDLE ? CacheMode::Bundle : CacheMode::ReadOnly;
+  return openLibrary(folder, mode, nullptr, arch, library, {error, error_bytes});
+}
+
+moejit_status moejit_open_pinned(const char *folder, const char *manifest_sha256, const char *arch,
+                                 moejit_library **library, char *error, size_t error_bytes) {
+  if (!manifest_sha256)
+    return guarded({error, error_bytes}, [&]() -> Result<void> {
+      if (library)
+        *library = nullptr;
+      return missing("manifest_sha256");
+    });
+  return openLibrary(folder, CacheMode::Bundle, manifest_sha256, arch, library,
+                     {error, error_bytes});
 }
 
 void moejit_close(moejit_library *library) { delete library; }

@@ -55,6 +55,13 @@ typedef enum moejit_folder_kind {
    device. Close it with moejit_close. */
 MOEJIT_API moejit_status moejit_open(const char *folder, moejit_folder_kind kind, const char *arch,
                                      moejit_library **library, char *error, size_t error_bytes);
+/* Opens a bundle like moejit_open, if its manifest.json has the SHA-256 `manifest_sha256` (64 of
+   0-9 and a-f; `moejit aot` prints it). The manifest has the checksum of every other file, and each
+   is compared before it is used: nothing that was altered since is ever launched. Errors also:
+   MOEJIT_PARSE_ERROR for another manifest, and from all functions below for an altered kernel. */
+MOEJIT_API moejit_status moejit_open_pinned(const char *folder, const char *manifest_sha256,
+                                            const char *arch, moejit_library **library, char *error,
+                                            size_t error_bytes);
 /* Null is allowed. GEMMs of the library stay valid. */
 MOEJIT_API void moejit_close(moejit_library *library);
 

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -81,6 +82,42 @@ TEST_CASE("C API: a cache folder opens for reading") {
           MOEJIT_OK);
   moejit_gemm *gemm = nullptr;
   CHECK(moejit_gemm_find(library, canonicalText(spec()).c_str(), &gemm, nullptr, 0) == MOEJIT_OK);
+  moejit_gemm_release(gemm);
+  moejit_close(library);
+}
+
+TEST_CASE("C API: a pinned bundle opens by its digest alone, and an altered kernel is refused") {
+  TemporaryFolder folder;
+  makeBundle(folder.path);
+  CacheOptions options;
+  options.folder = folder.path;
+  options.mode = CacheMode::Bundle;
+  std::string digest = (*Cache::open(options))->manifestSha256();
+  char error[2000];
+  moejit_library *library = nullptr;
+  CHECK(moejit_open_pinned(folder.path.c_str(), std::string(64, '0').c_str(), nullptr, &library,
+                           error, sizeof error) == MOEJIT_PARSE_ERROR);
+  CHECK(library == nullptr);
+  CHECK(std::string(error).find(digest) != std::string::npos);
+  for (const char *wrong : {"", "abc", static_cast<const char *>(nullptr)})
+    CHECK(moejit_open_pinned(folder.path.c_str(), wrong, nullptr, &library, error, sizeof error) ==
+          MOEJIT_INVALID_ARGUMENT);
+  REQUIRE(moejit_open_pinned(folder.path.c_str(), digest.c_str(), nullptr, &library, error,
+                             sizeof error) == MOEJIT_OK);
+  moejit_gemm *gemm = nullptr;
+  REQUIRE(moejit_gemm_find(library, canonicalText(spec()).c_str(), &gemm, error, sizeof error) ==
+          MOEJIT_OK);
+  // The kernel for many rows is not loaded yet.
+  std::string many = folder.path + "/" + keyName(artifact(1).buildKey) + ".kernel";
+  Artifact forged = artifact(1);
+  forged.cubin += "other code";
+  std::string bytes = serialize(forged);
+  std::FILE *file = std::fopen(many.c_str(), "wb");
+  REQUIRE(file);
+  CHECK(std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size());
+  std::fclose(file);
+  CHECK(moejit_gemm_prepare(gemm, 1000, error, sizeof error) == MOEJIT_PARSE_ERROR);
+  CHECK(std::string(error).find("not as it was made") != std::string::npos);
   moejit_gemm_release(gemm);
   moejit_close(library);
 }

@@ -3,6 +3,8 @@
 
 #include "Samples.h"
 #include "runtime/Keys.h"
+#include "runtime/Manifest.h"
+#include "runtime/Sha256.h"
 
 #include <doctest/doctest.h>
 
@@ -408,6 +410,141 @@ TEST_CASE_FIXTURE(Fixture, "a bundle is found by lookup key and never written") 
   }
   options.folder = folder.path + "/absent";
   CHECK_FALSE(Cache::open(options));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a manifest lists what serves rows, with the checksum of every file") {
+  Artifact old = samples::artifact(0), low = samples::artifact(1), high = samples::artifact(2);
+  high.minDriver = 12000;
+  std::shared_ptr<Cache> cache = open();
+  REQUIRE(cache->put(old, 0, noEnd));
+  REQUIRE(cache->put(low, 0, 64));
+  REQUIRE(cache->put(high, 65, noEnd)); // the old one serves nothing any more
+  Result<std::string> digest = cache->writeManifest();
+  REQUIRE(digest);
+  std::string text = readAll(folder.path + "/manifest.json");
+  CHECK(*digest == sha256Hex(text));
+  Result<Manifest> manifest = parseManifest(text);
+  REQUIRE(manifest);
+  REQUIRE(manifest->kernels.size() == 2);
+  CHECK(manifest->files.size() == 3); // two kernels, one index
+  for (const auto &[name, file] : manifest->files) {
+    std::string bytes = readAll(folder.path + "/" + name);
+    CHECK(file.bytes == bytes.size());
+    CHECK(file.sha256 == sha256Hex(bytes));
+  }
+  for (const ManifestKernel &kernel : manifest->kernels) {
+    const Artifact &made = kernel.name == keyName(low.buildKey) ? low : high;
+    CHECK(kernel.lookup == keyName(made.lookupKey));
+    CHECK(kernel.arch == made.arch);
+    CHECK(kernel.plan == made.planText);
+    CHECK(kernel.spec == canonicalText(made.spec));
+    CHECK(kernel.resources == made.resources);
+    CHECK(kernel.minDriver == made.minDriver);
+    CHECK(kernel.rows.size() == 1);
+  }
+  CHECK(manifest->minDriver() == 13000);
+  // Writing it again changes nothing; the digest is a function of the contents.
+  CHECK(*open()->writeManifest() == *digest);
+  CHECK(samples::filesIn(folder.path, ".lock").empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "a pinned bundle takes its own manifest and no other") {
+  REQUIRE(open()->put(samples::artifact(), 0, noEnd));
+  std::string digest = *open()->writeManifest();
+  CacheOptions options;
+  options.folder = folder.path;
+  options.mode = CacheMode::Bundle;
+  options.manifestSha256 = digest;
+  Result<std::shared_ptr<Cache>> bundle = Cache::open(options);
+  REQUIRE(bundle);
+  CHECK((*bundle)->manifestSha256() == digest);
+  CHECK((*bundle)->findByLookup(samples::artifact().lookupKey, 1));
+  for (std::string wrong : {std::string(), digest.substr(1), std::string(64, 'G')}) {
+    options.manifestSha256 = wrong;
+    CHECK(Cache::open(options).error().code == ErrorCode::InvalidArgument);
+  }
+  options.manifestSha256 = std::string(64, '0');
+  Result<std::shared_ptr<Cache>> other = Cache::open(options);
+  REQUIRE_FALSE(other);
+  CHECK(other.error().code == ErrorCode::ParseError);
+  CHECK(other.error().message.find(digest) != std::string::npos);
+  // One space more is another manifest, though it says the same.
+  options.manifestSha256 = digest;
+  writeAll(folder.path + "/manifest.json", readAll(folder.path + "/manifest.json") + " ");
+  CHECK(Cache::open(options).error().code == ErrorCode::ParseError);
+  for (CacheMode mode : {CacheMode::ReadWrite, CacheMode::ReadOnly}) {
+    options.mode = mode;
+    CHECK(Cache::open(options).error().code == ErrorCode::InvalidArgument);
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "nothing of a bundle that was altered is found, and damageOf says why") {
+  Artifact artifact = samples::artifact();
+  REQUIRE(open()->put(artifact, 0, noEnd));
+  REQUIRE(open()->writeManifest());
+  Artifact forged = artifact;
+  forged.cubin += "other code";
+  std::string index = folder.path + "/" + keyName(artifact.lookupKey) + ".index";
+  for (const std::string &path : {entryPath(artifact), index}) {
+    const std::string sound = readAll(path);
+    std::vector<std::string> contents = {"", sound.substr(0, sound.size() / 2),
+                                         sound.substr(0, sound.size() - 1), sound + "x"};
+    // Sound on its own, checksum and all, but not what the manifest lists.
+    contents.push_back(path == index
+                           ? indexText({artifact.lookupKey, {{1, 2, keyName(artifact.buildKey)}}})
+                           : serialize(forged));
+    for (size_t at = 0; at < sound.size(); at += 1 + sound.size() / 40) {
+      contents.push_back(sound);
+      contents.back()[at] = char(contents.back()[at] ^ 4);
+    }
+    for (const std::string &bytes : contents) {
+      writeAll(path, bytes);
+      std::shared_ptr<Cache> bundle = open(CacheMode::Bundle);
+      CHECK_FALSE(bundle->findByLookup(artifact.lookupKey, 1));
+      std::optional<Error> damage = bundle->damageOf(artifact.lookupKey, 1);
+      REQUIRE(damage);
+      CHECK(damage->message.find(path) != std::string::npos);
+    }
+    fs::remove(path);
+    CHECK_FALSE(open(CacheMode::Bundle)->findByLookup(artifact.lookupKey, 1));
+    CHECK(open(CacheMode::Bundle)->damageOf(artifact.lookupKey, 1)->message.find("not there") !=
+          std::string::npos);
+    fs::create_directory(path);
+    CHECK(open(CacheMode::Bundle)->damageOf(artifact.lookupKey, 1));
+    fs::remove(path);
+    writeAll(path, sound);
+    CHECK(open(CacheMode::Bundle)->findByLookup(artifact.lookupKey, 1));
+    CHECK_FALSE(open(CacheMode::Bundle)->damageOf(artifact.lookupKey, 1));
+  }
+  // What was added later is not part of it.
+  REQUIRE(open()->put(samples::artifact(1), 0, noEnd));
+  CHECK(open(CacheMode::Bundle)->damageOf(artifact.lookupKey, 1)); // its index was changed
+  CHECK_FALSE(open(CacheMode::Bundle)->findByBuildKey(samples::artifact(1).buildKey));
+  REQUIRE(open()->writeManifest());
+  CHECK(open(CacheMode::Bundle)->findByBuildKey(samples::artifact(1).buildKey));
+}
+
+TEST_CASE_FIXTURE(Fixture, "processes that fill one bundle leave a manifest of everything") {
+  constexpr int processes = 8;
+  std::vector<pid_t> children;
+  for (int i = 0; i < processes; ++i) {
+    children.push_back(fork());
+    if (children.back() != 0)
+      continue;
+    std::shared_ptr<Cache> cache = openAt(folder.path);
+    Artifact artifact = samples::artifact(i);
+    bool isDone = bool(cache->put(artifact, i, i)) && bool(cache->writeManifest());
+    _exit(isDone ? 0 : 1);
+  }
+  for (pid_t child : children) {
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK(status == 0);
+  }
+  CHECK(parseManifest(readAll(folder.path + "/manifest.json"))->kernels.size() == processes);
+  for (int i = 0; i < processes; ++i)
+    CHECK(open(CacheMode::Bundle)->findByLookup(samples::artifact().lookupKey, i));
+  CHECK(warnings.empty());
 }
 
 TEST_CASE_FIXTURE(Fixture, "threads may put and find at once") {

@@ -134,6 +134,77 @@ TEST_CASE_FIXTURE(Fixture, "ahead-of-time building covers every row count withou
   CHECK(compiles() == made);
 }
 
+// Kernels read the SM count when they are launched; plans alone are chosen by it.
+TEST_CASE_FIXTURE(Fixture, "a bundle serves every device of its architecture, at every row count") {
+  std::shared_ptr<Cache> cache = openCache();
+  JitOptions made = options(cache);
+  compileMs = 0;
+  Spec batched = samples::spec();
+  batched.dispatch = Dispatch::Batched;
+  for (const Spec &spec : {samples::spec(), batched})
+    REQUIRE(Jit(made).build(spec));
+  REQUIRE(cache->writeManifest());
+  int before = compiles();
+  for (const Spec &spec : {samples::spec(), batched})
+    for (int64_t smCount : {78, 114, 132}) {
+      samples::FakeDriver driver;
+      installFakeDriver(driver);
+      driver.smCount = int(smCount);
+      for (bool knowsDevice : {false, true}) {
+        JitOptions offline = options(openCache(CacheMode::Bundle));
+        offline.driver = &driver.api;
+        if (knowsDevice) {
+          offline.target.profile.name = "another";
+          offline.target.profile.smCount = smCount;
+        }
+        Jit jit(offline);
+        JitHandle handle = jit.handle(spec);
+        for (int64_t rows = 0; rows <= 4096; ++rows) {
+          Result<std::shared_ptr<Kernel>> kernel = handle.kernel(rows);
+          REQUIRE(kernel);
+          // The usual device's plan, which is the one of this row count.
+          CHECK((*kernel)->artifact().planText == planText(choosePlan(spec, Target(), rows)));
+        }
+        CHECK(jit.workspaceBytes(spec, 4096));
+        GemmArguments arguments;
+        static char memory[64] alignas(16);
+        arguments.x = arguments.w = {memory};
+        arguments.xScales = arguments.wScales = arguments.offsets = {memory};
+        arguments.expertIds = {memory};
+        arguments.y = {reinterpret_cast<void *>(uintptr_t(1) << 40)};
+        arguments.rows = 4096;
+        driver.launches.clear();
+        if (Result<void> launched = handle.launch(arguments, nullptr); !launched)
+          FAIL(launched.error().text());
+        REQUIRE(driver.launches.size() == 1);
+        CHECK(driver.launches[0].config.grid[0] <= unsigned(smCount));
+      }
+    }
+  CHECK(compiles() == before);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a kernel of a bundle that was altered is refused by name") {
+  std::shared_ptr<Cache> cache = openCache();
+  REQUIRE(Jit(options(cache)).build(samples::spec()));
+  REQUIRE(cache->writeManifest());
+  for (const char *suffix : {".kernel", ".index"})
+    for (const std::string &name : samples::filesIn(folder.path, suffix))
+      std::ofstream(folder.path + "/" + name, std::ios::app) << "x";
+  JitOptions offline;
+  offline.cache = openCache(CacheMode::Bundle);
+  Result<std::shared_ptr<Kernel>> refused = Jit(offline).get(samples::spec(), 7);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::ParseError);
+  CHECK(refused.error().message.find("the bundle is not as it was made: ") == 0);
+  CHECK(refused.error().message.find(".index: has ") != std::string::npos);
+  // A cache says so beside the command that builds it again.
+  offline.cache = openCache(CacheMode::ReadOnly);
+  refused = Jit(offline).get(samples::spec(), 7);
+  CHECK(refused.error().code == ErrorCode::NotInCache);
+  REQUIRE_FALSE(refused.error().notes.empty());
+  CHECK(refused.error().notes.back().find("the index is damaged") != std::string::npos);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a miss that may not compile says what to do") {
   JitOptions offline = options(openCache());
   offline.compile = nullptr;

@@ -1,0 +1,292 @@
+// Auditing reads; clearing removes what the audit found, through the folder's own descriptor.
+#include "runtime/CacheAudit.h"
+
+#include "runtime/Keys.h"
+#include "runtime/Sha256.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace moejit {
+namespace {
+
+bool endsWith(std::string_view name, std::string_view suffix) {
+  return name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix;
+}
+
+FileKind kindOf(std::string_view name) {
+  if (name == manifestName)
+    return FileKind::Manifest;
+  if (endsWith(name, ".kernel"))
+    return FileKind::Kernel;
+  if (endsWith(name, ".index"))
+    return FileKind::Index;
+  return endsWith(name, ".lock") || endsWith(name, ".tmp") ? FileKind::Leftover : FileKind::Other;
+}
+
+/// `name` without its suffix.
+std::string stemOf(std::string_view name) { return std::string(name.substr(0, name.rfind('.'))); }
+
+/// One audit at work.
+class Auditor {
+public:
+  explicit Auditor(const DiskCache &disk) : disk(disk) {
+    for (const DiskCache::File &file : disk.files())
+      used[file.name] = file.usedNs;
+  }
+
+  FolderAudit run(const std::string &folder) {
+    audit.folder = folder;
+    std::vector<std::string> names = disk.names();
+    readManifest();
+    for (const std::string &name : names)
+      if (kindOf(name) == FileKind::Kernel)
+        kernels.insert(stemOf(name));
+    // Indexes first: what they name decides about kernels.
+    for (FileKind kind : {FileKind::Manifest, FileKind::Index, FileKind::Kernel, FileKind::Leftover,
+                          FileKind::Other})
+      for (const std::string &name : names)
+        if (kindOf(name) == kind && !addFile(name, kind))
+          return std::move(audit);
+    if (audit.manifest)
+      for (const auto &[name, file] : audit.manifest->files)
+        if (!std::binary_search(names.begin(), names.end(), name))
+          audit.files.push_back({name, kindOf(name), FileState::Missing, file.bytes, 0,
+                                 "the manifest lists it, and it is not there"});
+    std::sort(audit.files.begin(), audit.files.end(),
+              [](const AuditedFile &a, const AuditedFile &b) { return a.name < b.name; });
+    return std::move(audit);
+  }
+
+private:
+  void readManifest() {
+    Result<std::string> text = disk.readFile(std::string(manifestName));
+    if (!text)
+      return;
+    audit.manifestSha256 = sha256Hex(*text);
+    if (Result<Manifest> parsed = parseManifest(*text))
+      audit.manifest = std::move(*parsed);
+    else
+      manifestDamage = parsed.error().message;
+  }
+
+  bool addFile(const std::string &name, FileKind kind) {
+    AuditedFile file;
+    file.name = name;
+    file.kind = kind;
+    if (kind == FileKind::Leftover) {
+      // Looked at, not read: its owner may be writing.
+      bool isHeld = disk.isHeld(name);
+      file.state = isHeld ? FileState::InUse : FileState::Stale;
+      file.finding = isHeld ? "of a process at work" : "of a process that is gone";
+      audit.files.push_back(std::move(file));
+      return true;
+    }
+    if (kind == FileKind::Other) {
+      file.state = FileState::Unknown;
+      file.finding = "not written by moejit";
+      audit.files.push_back(std::move(file));
+      return true;
+    }
+    Result<std::string> bytes = disk.readFile(name);
+    if (!bytes && bytes.error().code == ErrorCode::NotFound)
+      return true; // removed meanwhile
+    if (!bytes)
+      damage(file, bytes.error().message);
+    else {
+      file.bytes = bytes->size();
+      if (kind == FileKind::Manifest && !manifestDamage.empty())
+        damage(file, manifestDamage);
+      if (kind == FileKind::Index)
+        lookAtIndex(file, *bytes);
+      if (kind == FileKind::Kernel)
+        lookAtKernel(file, *bytes);
+      compareWithManifest(file, *bytes);
+    }
+    audit.files.push_back(std::move(file));
+    return true;
+  }
+
+  static void damage(AuditedFile &file, std::string finding) {
+    file.state = FileState::Damaged;
+    file.finding = std::move(finding);
+  }
+
+  void lookAtIndex(AuditedFile &file, const std::string &bytes) {
+    std::optional<CacheIndex> index = parseIndex(bytes);
+    if (!index)
+      return damage(file, "the checksum does not fit, or it is no index");
+    if (keyName(index->lookupKey) != stemOf(file.name))
+      return damage(file, "holds the index of another key");
+    size_t absent = 0;
+    for (const IndexedRange &range : index->ranges) {
+      named.insert(range.name);
+      absent += !kernels.contains(range.name);
+    }
+    if (absent == 0)
+      return;
+    // Eviction leaves such ranges: a lookup there is a miss.
+    file.finding =
+        fmt::format("{} of {} row ranges have no kernel here", absent, index->ranges.size());
+    if (absent == index->ranges.size())
+      file.state = FileState::Stale;
+  }
+
+  void lookAtKernel(AuditedFile &file, const std::string &bytes) {
+    std::string name = stemOf(file.name);
+    if (auto found = used.find(name); found != used.end())
+      file.usedNs = found->second;
+    Result<Artifact> artifact = deserialize(bytes);
+    if (!artifact)
+      return damage(file, artifact.error().message);
+    if (keyName(artifact->buildKey) != name)
+      return damage(file, "holds the kernel of another key");
+    if (!named.contains(name)) {
+      file.state = FileState::Superseded;
+      file.finding = "no index names it";
+    }
+  }
+
+  void compareWithManifest(AuditedFile &file, const std::string &bytes) {
+    if (!audit.manifest || file.kind == FileKind::Manifest || file.state == FileState::Damaged)
+      return;
+    auto listed = audit.manifest->files.find(file.name);
+    if (listed == audit.manifest->files.end()) {
+      if (file.state == FileState::Sound) {
+        file.state = FileState::Unlisted;
+        file.finding = "the manifest does not list it";
+      }
+    } else if (sha256Hex(bytes) != listed->second.sha256) {
+      damage(file, "its SHA-256 is not the one in the manifest");
+    } else if (file.state == FileState::Stale) {
+      damage(file, file.finding);
+    }
+  }
+
+  const DiskCache &disk;
+  FolderAudit audit;
+  std::string manifestDamage;
+  std::map<std::string, int64_t> used; ///< by kernel name
+  std::set<std::string> kernels, named;
+};
+
+} // namespace
+
+const char *fileKindName(FileKind kind) {
+  switch (kind) {
+  case FileKind::Kernel:
+    return "kernel";
+  case FileKind::Index:
+    return "index";
+  case FileKind::Manifest:
+    return "manifest";
+  case FileKind::Leftover:
+    return "leftover";
+  case FileKind::Other:
+    break;
+  }
+  return "other";
+}
+
+const char *fileStateName(FileState state) {
+  switch (state) {
+  case FileState::Sound:
+    return "sound";
+  case FileState::InUse:
+    return "in use";
+  case FileState::Superseded:
+    return "superseded";
+  case FileState::Unlisted:
+    return "unlisted";
+  case FileState::Stale:
+    return "stale";
+  case FileState::Unknown:
+    return "unknown";
+  case FileState::Damaged:
+    return "damaged";
+  case FileState::Missing:
+    break;
+  }
+  return "missing";
+}
+
+size_t FolderAudit::damaged() const {
+  return size_t(std::count_if(files.begin(), files.end(), [](const AuditedFile &file) {
+    return file.state == FileState::Damaged || file.state == FileState::Missing;
+  }));
+}
+
+Result<FolderAudit> auditFolder(const std::string &folder) {
+  Result<std::unique_ptr<DiskCache>> disk = DiskCache::open(folder, CacheMode::ReadOnly, 0);
+  if (!disk)
+    return disk.error();
+  return Auditor(**disk).run(folder);
+}
+
+Result<Cleared> clearFolder(const std::string &folder, const ClearRequest &request) {
+  Result<FolderAudit> audit = auditFolder(folder);
+  if (!audit)
+    return audit.error();
+  Cleared cleared;
+  std::vector<AuditedFile> kept; // kernels that may still go, and their sizes
+  auto isPinned = [&](const AuditedFile &file) {
+    return file.kind == FileKind::Manifest ||
+           (audit->manifest && audit->manifest->files.contains(file.name));
+  };
+  auto take = [&](AuditedFile file, const char *why) {
+    if (why)
+      file.finding = why;
+    cleared.removedBytes += file.bytes;
+    cleared.removed.push_back(std::move(file));
+  };
+  for (AuditedFile &file : audit->files) {
+    bool isUseless = file.state == FileState::Stale || file.state == FileState::Damaged;
+    bool isKernel = file.kind == FileKind::Kernel;
+    bool isOld = isKernel && request.olderThanNs && file.usedNs < *request.olderThanNs;
+    bool isSuperseded = file.state == FileState::Superseded && request.takesSuperseded;
+    if (file.state == FileState::Missing || file.kind == FileKind::Other)
+      continue;
+    if (isPinned(file)) {
+      cleared.pinned += isUseless || isOld;
+      cleared.keptKernels += isKernel;
+      cleared.keptBytes += isKernel ? file.bytes : 0;
+    } else if (isUseless)
+      take(std::move(file), nullptr);
+    else if (isSuperseded)
+      take(std::move(file), nullptr);
+    else if (isOld)
+      take(std::move(file), "not used for so long");
+    else if (isKernel)
+      kept.push_back(std::move(file));
+  }
+  std::sort(kept.begin(), kept.end(),
+            [](const AuditedFile &a, const AuditedFile &b) { return a.usedNs < b.usedNs; });
+  for (const AuditedFile &file : kept) {
+    cleared.keptBytes += file.bytes;
+    ++cleared.keptKernels;
+  }
+  for (AuditedFile &file : kept)
+    if (request.maxBytes && cleared.keptBytes > *request.maxBytes) {
+      cleared.keptBytes -= file.bytes;
+      --cleared.keptKernels;
+      take(std::move(file), "least recently used, above the size limit");
+    }
+  if (request.isDryRun || cleared.removed.empty())
+    return cleared;
+  // Opening to write removes what dead processes left; the rest goes one by one.
+  Result<std::unique_ptr<DiskCache>> disk = DiskCache::open(folder, CacheMode::ReadWrite, 0);
+  if (!disk)
+    return disk.error();
+  if (!(*disk)->isWritable())
+    return Error{ErrorCode::IoError, fmt::format("cache folder {}: cannot be written", folder), {}};
+  for (const AuditedFile &file : cleared.removed)
+    if (file.kind != FileKind::Leftover)
+      if (Result<void> removed = (*disk)->removeFile(file.name); !removed)
+        return removed.error();
+  return cleared;
+}
+
+} // namespace moejit
