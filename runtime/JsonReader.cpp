@@ -6,13 +6,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
+#include <set>
 
 namespace moejit {
 namespace {
 
 class Reader {
 public:
-  explicit Reader(std::string_view text) : text(text) {}
+  Reader(std::string_view text, const JsonOptions &options) : text(text), options(options) {}
 
   Result<JsonValue> read() {
     JsonValue value = readValue(0);
@@ -50,6 +52,8 @@ private:
     value.position = position;
     if (depth > deepest)
       return fail(fmt::format("at most {} levels", deepest)), value;
+    if (++count > options.maxValues)
+      return fail(fmt::format("at most {} values", options.maxValues)), value;
     char first = peek();
     if (first == '{')
       readObject(value, depth);
@@ -58,6 +62,11 @@ private:
     else if (first == '"') {
       value.kind = JsonValue::Kind::String;
       value.text = readString();
+    } else if (options.allowsNonFinite &&
+               (takeWord("NaN") || takeWord("Infinity") || takeWord("-Infinity"))) {
+      value.kind = JsonValue::Kind::Number;
+      value.number = first == 'N' ? std::numeric_limits<double>::quiet_NaN()
+                                  : std::copysign(HUGE_VAL, first == '-' ? -1.0 : 1.0);
     } else if (first == '-' || (first >= '0' && first <= '9'))
       readNumber(value);
     else if (takeWord("true") || takeWord("false")) {
@@ -97,13 +106,21 @@ private:
     skipSpace();
     if (take('}'))
       return;
+    // Few names are compared one by one; many are looked up, for files whose tensors are names.
+    constexpr size_t few = 16;
+    std::set<std::string> names;
     while (problem.empty()) {
       skipSpace();
       if (peek() != '"')
         return fail("a name in quotes");
       size_t begin = position;
       std::string name = readString();
-      if (value.find(name)) {
+      if (value.members.size() == few)
+        for (const auto &[earlier, unused] : value.members)
+          names.insert(earlier);
+      bool isRepeated =
+          value.members.size() < few ? value.find(name) != nullptr : !names.insert(name).second;
+      if (isRepeated) {
         position = begin;
         return fail(fmt::format("each name once, got \"{}\" again", name));
       }
@@ -142,7 +159,7 @@ private:
       readDigits();
     }
     value.number = std::strtod(std::string(text.substr(begin, position - begin)).c_str(), nullptr);
-    if (!std::isfinite(value.number))
+    if (!std::isfinite(value.number) && !options.allowsNonFinite)
       fail("a number that a double can hold");
   }
 
@@ -180,6 +197,29 @@ private:
       out += char(0x80 | ((code >> (6 * more)) & 0x3f));
   }
 
+  /// The bytes that follow `first` in a code point of UTF-8 (RFC 3629: shortest form, no
+  /// surrogates, at most U+10FFFF).
+  void readRestOfCode(unsigned first, std::string &out) {
+    int more = first >= 0xc2 && first < 0xe0   ? 1
+               : first >= 0xe0 && first < 0xf0 ? 2
+               : first >= 0xf0 && first < 0xf5 ? 3
+                                               : 0;
+    if (more == 0)
+      --position;
+    for (int i = 0; i < more && problem.empty(); ++i) {
+      unsigned next = static_cast<unsigned char>(peek());
+      bool isSecond = i == 0;
+      unsigned least = isSecond && first == 0xe0 ? 0xa0 : isSecond && first == 0xf0 ? 0x90 : 0x80;
+      unsigned most = isSecond && first == 0xed ? 0x9f : isSecond && first == 0xf4 ? 0x8f : 0xbf;
+      if (next < least || next > most)
+        return fail("UTF-8");
+      out += char(next);
+      ++position;
+    }
+    if (more == 0)
+      fail("UTF-8");
+  }
+
   std::string readString() {
     std::string out;
     take('"');
@@ -192,6 +232,8 @@ private:
         return out;
       if (c != '\\') {
         out += c;
+        if (static_cast<unsigned char>(c) >= 0x80)
+          readRestOfCode(static_cast<unsigned char>(c), out);
         continue;
       }
       constexpr std::string_view escapes = "\"\\/bfnrt", meanings = "\"\\/\b\f\n\r\t";
@@ -208,7 +250,9 @@ private:
   }
 
   std::string_view text;
+  const JsonOptions &options;
   size_t position = 0;
+  size_t count = 0; ///< values so far
   std::string problem;
 };
 
@@ -226,6 +270,8 @@ std::optional<int64_t> JsonValue::integer() const {
   return int64_t(number);
 }
 
-Result<JsonValue> parseJson(std::string_view text) { return Reader(text).read(); }
+Result<JsonValue> parseJson(std::string_view text, const JsonOptions &options) {
+  return Reader(text, options).read();
+}
 
 } // namespace moejit

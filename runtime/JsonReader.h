@@ -3,6 +3,7 @@
 
 #include "runtime/Result.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,8 +31,17 @@ struct JsonValue {
   std::optional<int64_t> integer() const;
 };
 
-/// Reads `text`, whole. At most 64 levels deep; a name may occur once in an object. Never crashes
-/// on hostile bytes. Errors: ParseError with the byte position and what was expected.
-Result<JsonValue> parseJson(std::string_view text);
+struct JsonOptions {
+  /// Takes NaN, Infinity and -Infinity, which Python writes, and numbers no double can hold as
+  /// infinities. RFC 8259 has none of them.
+  bool allowsNonFinite = false;
+  size_t maxValues = size_t(1) << 22; ///< values in all; one takes about 130 bytes of memory
+};
+
+/// Reads `text`, whole. At most 64 levels deep; a name may occur once in an object; strings are
+/// UTF-8. Time grows with length (times its logarithm in objects of many names), memory with the
+/// number of values. Never crashes on hostile bytes. Errors: ParseError with the byte position and
+/// what was expected.
+Result<JsonValue> parseJson(std::string_view text, const JsonOptions &options = {});
 
 } // namespace moejit
