@@ -92,8 +92,8 @@ HostProblem everyRounding(const Spec &spec) {
     // An eighth of the output's unit is the step of f16 columns, a quarter that of bf16 ones; the
     // last columns come from below to the next power of two.
     double step = spec.outType == ElementType::F16 ? 0x1p-13 : 0x1p-9;
-    problem.wScales[size_t(n)] = float(n < 200 ? 1 + double(n) * 3 * step
-                                               : 2 - double(n - 200) * step / 2);
+    problem.wScales[size_t(n)] =
+        float(n < 200 ? 1 + double(n) * 3 * step : 2 - double(n - 200) * step / 2);
   }
   return problem;
 }
@@ -139,8 +139,8 @@ Probes makeProbes(const Spec &spec) {
       for (int k : probe.largeAt)
         x[k] = oracle::encodeFp8(spec.xType, sign * 256);
       for (int k : probe.smallAt)
-        x[k] = oracle::encodeFp8(
-            spec.xType, sign * std::ldexp(probe.isSubtracted ? -1.0 : 1.0, 8 - shift));
+        x[k] = oracle::encodeFp8(spec.xType,
+                                 sign * std::ldexp(probe.isSubtracted ? -1.0 : 1.0, 8 - shift));
     }
   std::fill(probes.problem.w.begin(), probes.problem.w.end(), oracle::encodeFp8(spec.wType, 1));
   return probes;

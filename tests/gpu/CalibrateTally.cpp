@@ -72,9 +72,9 @@ std::map<std::pair<Section, std::string>, Tally> Tallies::all() const {
 std::vector<std::string> Tallies::failures() const {
   std::vector<std::string> names;
   for (const auto &[key, tally] : all()) {
-    const bool isWithin =
-        key.first == Section::Random ? tally.worstRatio <= 2 && tally.failures == 0
-                                     : tally.isEqual();
+    const bool isWithin = key.first == Section::Random
+                              ? tally.worstRatio <= 2 && tally.failures == 0
+                              : tally.isEqual();
     if (!isWithin)
       names.push_back(fmt::format("{}{}: {}", key.second,
                                   key.first == Section::Exact    ? ", exact sums"
@@ -106,10 +106,9 @@ void compareElements(const Elements &elements, const double *bounds, const std::
         std::max(tally.worstUlps, std::abs(orderOf(gpu, bytes) - orderOf(here, bytes)));
     if (bounds) {
       const double difference = std::fabs(double(gpuValue) - double(value));
-      tally.worstRatio =
-          std::max(tally.worstRatio, std::isfinite(difference) && bounds[i] > 0
-                                         ? difference / bounds[i]
-                                         : std::numeric_limits<double>::infinity());
+      tally.worstRatio = std::max(tally.worstRatio, std::isfinite(difference) && bounds[i] > 0
+                                                        ? difference / bounds[i]
+                                                        : std::numeric_limits<double>::infinity());
     }
     if (tally.first.empty())
       tally.first = fmt::format("element {} of {}: {:#x} ({:g}) on the GPU, {:#x} ({:g}) here", i,
@@ -124,8 +123,8 @@ void compareBytes(const uint8_t *gpu, const uint8_t *emulator, int64_t count,
     if (gpu[i] == emulator[i])
       ++tally.equal;
     else if (tally.first.empty())
-      tally.first = fmt::format("byte {} of {}: {:#x} on the GPU, {:#x} here", i, place, gpu[i],
-                                emulator[i]);
+      tally.first =
+          fmt::format("byte {} of {}: {:#x} on the GPU, {:#x} here", i, place, gpu[i], emulator[i]);
 }
 
 std::string calibrationPage(const std::map<std::pair<Section, std::string>, Tally> &tallies,
@@ -143,19 +142,20 @@ std::string calibrationPage(const std::map<std::pair<Section, std::string>, Tall
   };
   const Tally specified = sumOf(Section::Specified), exact = sumOf(Section::Exact),
               random = sumOf(Section::Random);
-  page += fmt::format(
-      "\n| what | launches | elements | equal bit for bit |\n|---|---|---|---|\n"
-      "| arithmetic that is specified | {} | {} | {} |\n"
-      "| GEMMs whose sums are exact | {} | {} | {} |\n"
-      "| GEMMs on random codes | {} | {} | {} |\n",
-      specified.launches, specified.elements, percent(specified.equal, specified.elements),
-      exact.launches, exact.elements, percent(exact.equal, exact.elements), random.launches,
-      random.elements, percent(random.equal, random.elements));
+  page += fmt::format("\n| what | launches | elements | equal bit for bit |\n|---|---|---|---|\n"
+                      "| arithmetic that is specified | {} | {} | {} |\n"
+                      "| GEMMs whose sums are exact | {} | {} | {} |\n"
+                      "| GEMMs on random codes | {} | {} | {} |\n",
+                      specified.launches, specified.elements,
+                      percent(specified.equal, specified.elements), exact.launches, exact.elements,
+                      percent(exact.equal, exact.elements), random.launches, random.elements,
+                      percent(random.equal, random.elements));
 
-  page += "\n## Specified to the last bit\n\nTwo NaNs are equal; how many of them differ in sign or "
-          "payload stands in the last column.\n\n"
-          "| family | launches | elements | compared | equal | NaNs of other bits |\n"
-          "|---|---|---|---|---|---|\n";
+  page +=
+      "\n## Specified to the last bit\n\nTwo NaNs are equal; how many of them differ in sign or "
+      "payload stands in the last column.\n\n"
+      "| family | launches | elements | compared | equal | NaNs of other bits |\n"
+      "|---|---|---|---|---|---|\n";
   for (const auto &[key, tally] : tallies)
     if (key.first == Section::Specified)
       page += fmt::format("| {} | {} | {} | bit for bit | {} | {} |\n", key.second, tally.launches,

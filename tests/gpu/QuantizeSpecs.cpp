@@ -41,6 +41,9 @@ std::vector<QuantizeSpec> quantizeSpecs() {
       {"tensor", 2064, bf16, e4m3, whole, whole},
       {"tensor-f16", 720, f16, e5m2, whole, whole, ue8m0},
       {"given", 2064, bf16, e4m3, whole, whole, f32, 1, rowMajor, 0, ScaleSource::Static},
+      {"given-bf16", 2064, bf16, e5m2, whole, whole, f32, 1, rowMajor, 0, ScaleSource::Static},
+      {"given-f16", 2064, f16, e4m3, whole, whole, f32, 1, rowMajor, 0, ScaleSource::Static},
+      {"given-f16-e5m2", 2064, f16, e5m2, whole, whole, f32, 1, rowMajor, 0, ScaleSource::Static},
       {"given-f32", 720, f32, e5m2, whole, whole, ue8m0, 4, rowMajor, 0, ScaleSource::Static},
   };
   std::vector<QuantizeSpec> specs;

@@ -3,7 +3,7 @@
 # torch references, speed. Each step has a time limit and a failure stops nothing; tables and logs go to $OUT, a summary
 # comes last.
 # usage: device.sh [env|matrix|launch|memcheck|reference|speed|batched|bench|tune|startup|racecheck|initcheck|
-# synccheck ...] (launch: only the launch tests of matrix, as for a machine with two GPUs; bench: moejit and its peers;
+# synccheck|calibrate ...] (launch: only the launch tests of matrix, as for a machine with two GPUs; bench: moejit and its peers;
 # tune: as far as the time goes, from $TABLE on where that is given)
 set -u
 started=$(date +%s)
@@ -155,6 +155,14 @@ for name in $steps; do
     step startup 90 "$work/moejit" bench kernels --startup --rounds 3
     tailOf startup 60
     cp "$logs/startup.log" "$out/startup.txt" 2>/dev/null
+    ;;
+  calibrate)
+    # Both devices in one process: the emulator compiles the printed kernels with the C++ compiler of that machine.
+    cp "$staged/moejit-gpu-calibrate" "$work/" && chmod +x "$work/moejit-gpu-calibrate"
+    step calibrate 150 bash -c '"$0/moejit-gpu-calibrate" "$0/gpu" --work "$0/units" --seconds "${CALIBRATE_SECONDS:-75}" \
+      --markdown "$1/calibration.md" >/dev/null' "$work" "$out"
+    grep -a "^DIFFERS" "$logs/calibrate.log" | head -n 20 | cut -c1-300 | tee -a "$summary"
+    tailOf calibrate 2
     ;;
   *) note "== $name: no such step" ;;
   esac

@@ -26,6 +26,11 @@ umask 022
 mkdir -p "$target"
 rm -rf "${target:?}"/*
 strip -o "$target/moejit-gpu-tests" "$build/tests/gpu/moejit-gpu-tests"
+if [ -x "$build/tests/gpu/moejit-gpu-calibrate" ]; then
+  strip -o "$target/moejit-gpu-calibrate" "$build/tests/gpu/moejit-gpu-calibrate"
+else
+  echo "stage.sh: no $build/tests/gpu/moejit-gpu-calibrate; the step calibrate will not run" >&2
+fi
 library=$(ls "$build"/runtime/c/libmoejit.so 2>/dev/null || true)
 if [ -n "$library" ]; then
   strip --strip-unneeded -o "$target/libmoejit.so" "$library"
