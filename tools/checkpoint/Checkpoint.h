@@ -68,8 +68,9 @@ struct Checkpoint {
   std::string activation = "silu"; ///< of the MLP, as the file spells it
   Method method = Method::None;
   std::string methodText; ///< "fp8", "compressed-tensors", "modelopt NVFP4": as the file spells it
-  std::string dispatch;   ///< quantization_config.dispatch, which transformers does not have
-  Experts routed;         ///< count 0: a model without experts
+  bool hasActivationScheme = true; ///< Method::Fp8: the file has the field
+  std::string dispatch; ///< quantization_config.dispatch, which transformers does not have
+  Experts routed;       ///< count 0: a model without experts
   std::optional<Experts> shared;
   std::vector<std::string> notes; ///< what was assumed, and what reads like a mistake
 

@@ -2,6 +2,7 @@
 // modelopt. One scheme for each projection of routed and shared experts, by their modules' names.
 #include "tools/checkpoint/Config.h"
 #include "tools/checkpoint/NamePattern.h"
+#include "tools/checkpoint/Schemes.h"
 
 #include <fmt/format.h>
 
@@ -12,22 +13,6 @@
 
 namespace moejit::checkpoint {
 namespace {
-
-constexpr int64_t maxExtent = (int64_t(1) << 31) - 1;
-
-std::string lower(std::string text) {
-  for (char &c : text)
-    c = char(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
-std::string stringOf(const JsonValue *value) {
-  return value && value->kind == JsonValue::Kind::String ? value->text : std::string();
-}
 
 std::vector<std::string> stringsOf(const JsonValue *value) {
   std::vector<std::string> strings;
@@ -91,11 +76,11 @@ public:
              (method.empty() && quantization->find("config_groups")))
       readCompressedTensors(*quantization);
     else if (method.empty())
-      problem = "quantization_config has no quant_method, and none of the fields that tell it";
+      fail("quantization_config has no quant_method, and none of the fields that tell it");
     else
       readOther(method);
-    if (!problem.empty())
-      return Error{ErrorCode::InvalidArgument, problem, {}};
+    if (!problem.text.empty())
+      return Error{ErrorCode::InvalidArgument, problem.text, {}};
     return {};
   }
 
@@ -107,66 +92,7 @@ private:
       checkpoint.shared->why = why;
   }
 
-  void fail(std::string what) {
-    if (problem.empty())
-      problem = std::move(what);
-  }
-
-  int64_t whole(const JsonValue &value, const std::string &name) {
-    std::optional<int64_t> number = value.integer();
-    if (!number || *number < 1 || *number > maxExtent)
-      fail(fmt::format("{} is no whole number from 1 to {}", name, maxExtent));
-    return number.value_or(1);
-  }
-
-  /// "[128, 128]", "128x128" or nothing.
-  bool readBlock(const JsonValue *value, const std::string &name, int64_t &blockN,
-                 int64_t &blockK) {
-    if (!value || value->kind == JsonValue::Kind::Null)
-      return false;
-    if (value->kind == JsonValue::Kind::String) {
-      size_t cross = value->text.find('x');
-      auto number = [&](std::string_view part) {
-        int64_t result = 0;
-        for (char c : part)
-          result =
-              c >= '0' && c <= '9' && result < maxExtent ? result * 10 + (c - '0') : -maxExtent;
-        return part.empty() ? -1 : result;
-      };
-      std::string_view text = value->text;
-      blockN = cross == std::string::npos ? -1 : number(text.substr(0, cross));
-      blockK = cross == std::string::npos ? -1 : number(text.substr(cross + 1));
-      if (blockN < 1 || blockK < 1 || blockN > maxExtent || blockK > maxExtent)
-        fail(fmt::format("{} is \"{}\", expected such as \"128x128\"", name, value->text));
-      return true;
-    }
-    if (value->kind != JsonValue::Kind::Array || value->items.size() != 2) {
-      fail(fmt::format("{} is no list of two numbers", name));
-      return true;
-    }
-    blockN = whole(value->items[0], name);
-    blockK = whole(value->items[1], name);
-    return true;
-  }
-
-  static void nameScheme(Scheme &scheme) {
-    if (!scheme.isFp8)
-      return;
-    std::string weights = strategyName(scheme.weights);
-    if (scheme.weights == Strategy::Block)
-      weights = fmt::format("block {}x{}", scheme.blockN, scheme.blockK);
-    std::string activations = strategyName(scheme.activations);
-    if (scheme.activations == Strategy::Group)
-      activations = fmt::format("group {}", scheme.group);
-    scheme.name =
-        fmt::format("fp8, {} weights x {} {} activations{}", weights,
-                    scheme.source == ScaleSource::Static ? "static" : "dynamic", activations,
-                    scheme.scaleType == ElementType::F8E8M0FNU ? ", ue8m0 scales" : "");
-    if (scheme.weightText == "-")
-      scheme.weightText = strategyName(scheme.weights);
-    if (scheme.activationText == "-")
-      scheme.activationText = strategyName(scheme.activations);
-  }
+  void fail(std::string what) { problem.set(std::move(what)); }
 
   // What names exclude.
 
@@ -250,7 +176,7 @@ private:
           up.name = fmt::format("{} for gate, {} for up", gate.name, up.name);
         }
       }
-      if (!problem.empty())
+      if (!problem.text.empty())
         return;
       auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const Kind &each) {
         return each.up == up && each.down == down;
@@ -305,6 +231,7 @@ private:
     std::string activation = lower(stringOf(config.find("activation_scheme")));
     if (activation.empty()) {
       activation = "dynamic";
+      checkpoint.hasActivationScheme = false;
       checkpoint.notes.push_back("quantization_config has no activation_scheme: \"dynamic\", as "
                                  "transformers takes it; sglang asks for one");
     }
@@ -314,8 +241,8 @@ private:
                               activation));
     scheme.source = activation == "static" ? ScaleSource::Static : ScaleSource::Dynamic;
     const JsonValue *block = config.find("weight_block_size");
-    bool isBlock =
-        readBlock(block, "quantization_config.weight_block_size", scheme.blockN, scheme.blockK);
+    bool isBlock = readBlock(block, "quantization_config.weight_block_size", scheme.blockN,
+                             scheme.blockK, problem);
     if (method == "mxfp8") {
       isBlock = true;
       scheme.blockN = 1;
@@ -367,97 +294,6 @@ private:
     }
   }
 
-  /// One side of a group of compressed-tensors.
-  struct Side {
-    bool isThere = false;
-    bool isFp8 = false;
-    std::string type = "none"; ///< "float 8", "int 4"
-    Strategy strategy = Strategy::None;
-    std::string strategyText;
-    bool isDefaulted = false;
-    bool isDynamic = false;
-    int64_t group = 0, blockN = 0, blockK = 0;
-    ElementType scaleType = ElementType::F32;
-  };
-
-  Side readSide(const JsonValue *value, const std::string &name) {
-    Side side;
-    if (!value || value->kind != JsonValue::Kind::Object)
-      return side;
-    side.isThere = true;
-    const JsonValue *bits = value->find("num_bits");
-    int64_t count = bits ? whole(*bits, name + ".num_bits") : 8;
-    std::string type = lower(stringOf(value->find("type")));
-    side.type = fmt::format("{} {}", type.empty() ? "int" : type, count);
-    side.isFp8 = type == "float" && count == 8;
-    const JsonValue *dynamic = value->find("dynamic");
-    side.isDynamic = dynamic && (dynamic->boolean || dynamic->kind == JsonValue::Kind::String);
-    const JsonValue *group = value->find("group_size");
-    std::optional<int64_t> size = group ? group->integer() : std::nullopt;
-    side.group = size.value_or(0);
-    if (side.group < -1 || side.group > maxExtent)
-      fail(fmt::format("{}.group_size is no size of a group", name));
-    readBlock(value->find("block_structure"), name + ".block_structure", side.blockN, side.blockK);
-    std::string scale = lower(stringOf(value->find("scale_dtype")));
-    if (contains(scale, "e8m0") || contains(scale, "uint8"))
-      side.scaleType = ElementType::F8E8M0FNU;
-    side.strategyText = lower(stringOf(value->find("strategy")));
-    if (side.strategyText.empty()) {
-      side.isDefaulted = true;
-      side.strategyText = side.blockN > 0  ? "block"
-                          : side.group > 0 ? "group"
-                          : side.group < 0 ? "channel"
-                                           : "tensor";
-    }
-    static const std::map<std::string, Strategy> strategies = {
-        {"tensor", Strategy::Tensor}, {"channel", Strategy::Channel}, {"token", Strategy::Token},
-        {"group", Strategy::Group},   {"block", Strategy::Block},
-    };
-    auto found = strategies.find(side.strategyText);
-    side.strategy = found == strategies.end() ? Strategy::Other : found->second;
-    const JsonValue *symmetric = value->find("symmetric");
-    if (symmetric && symmetric->kind == JsonValue::Kind::Boolean && !symmetric->boolean &&
-        side.isFp8)
-      side.strategy = Strategy::Other;
-    return side;
-  }
-
-  Scheme schemeOf(const Side &weights, const Side &activations, const std::string &field) {
-    Scheme scheme;
-    scheme.field = field;
-    scheme.isFp8 = weights.isFp8 && activations.isFp8;
-    if (!scheme.isFp8) {
-      scheme.name = fmt::format("{} weights x {} activations", weights.type,
-                                activations.isThere ? activations.type : "16-bit");
-      return scheme;
-    }
-    scheme.weights = weights.strategy;
-    scheme.blockN = weights.blockN;
-    scheme.blockK = weights.blockK;
-    if (weights.strategy == Strategy::Group) { // a row of weights in groups is a block one row high
-      scheme.weights = Strategy::Block;
-      scheme.blockN = 1;
-      scheme.blockK = weights.group;
-    }
-    if (scheme.weights == Strategy::Block && (scheme.blockN < 1 || scheme.blockK < 1))
-      fail(fmt::format("{}.weights has no block_structure (or group_size)", field));
-    scheme.activations = activations.strategy;
-    scheme.group = activations.group;
-    if (activations.strategy == Strategy::Group && scheme.group < 1)
-      fail(fmt::format("{}.input_activations has no group_size", field));
-    if (activations.strategy == Strategy::Block) { // 1 x 128 is a group, however it is spelled
-      scheme.activations = activations.blockN == 1 ? Strategy::Group : Strategy::Other;
-      scheme.group = activations.blockK;
-    }
-    scheme.source = activations.isDynamic ? ScaleSource::Dynamic : ScaleSource::Static;
-    scheme.scaleType = weights.scaleType;
-    scheme.weightText = weights.strategyText;
-    scheme.activationText = activations.strategyText;
-    scheme.isStrategyDefaulted = weights.isDefaulted || activations.isDefaulted;
-    nameScheme(scheme);
-    return scheme;
-  }
-
   void readCompressedTensors(const JsonValue &config) {
     checkpoint.method = Method::CompressedTensors;
     checkpoint.methodText = "compressed-tensors";
@@ -479,9 +315,11 @@ private:
     for (const auto &[name, value] : groups->members) {
       std::string field = "quantization_config.config_groups." + name;
       Group group;
-      Side weights = readSide(value.find("weights"), field + ".weights");
-      Side activations = readSide(value.find("input_activations"), field + ".input_activations");
-      group.scheme = schemeOf(weights, activations, field);
+      CompressedSide weights =
+          readCompressedSide(value.find("weights"), field + ".weights", problem);
+      CompressedSide activations = readCompressedSide(value.find("input_activations"),
+                                                      field + ".input_activations", problem);
+      group.scheme = compressedScheme(weights, activations, field, problem);
       std::vector<std::string> targets = stringsOf(value.find("targets"));
       if (targets.empty()) {
         checkpoint.notes.push_back(
@@ -521,34 +359,6 @@ private:
     });
   }
 
-  /// The scheme of one of modelopt's algorithms.
-  Scheme algorithmScheme(const std::string &algorithm, const std::string &field) {
-    Scheme scheme;
-    scheme.field = field;
-    scheme.name = algorithm.empty() ? "none" : algorithm;
-    std::string name = lower(algorithm);
-    if (name == "fp8") {
-      scheme.isFp8 = true;
-      scheme.weights = scheme.activations = Strategy::Tensor;
-      scheme.source = ScaleSource::Static;
-    } else if (name == "fp8_per_channel_per_token") {
-      scheme.isFp8 = true;
-      scheme.weights = Strategy::Channel;
-      scheme.activations = Strategy::Token;
-    } else if (name == "mxfp8") {
-      scheme.isFp8 = true;
-      scheme.weights = Strategy::Block;
-      scheme.blockN = 1;
-      scheme.blockK = scheme.group = 32;
-      scheme.activations = Strategy::Group;
-      scheme.scaleType = ElementType::F8E8M0FNU;
-    } else {
-      return scheme;
-    }
-    nameScheme(scheme);
-    return scheme;
-  }
-
   void readModelOpt(const JsonValue *config, const JsonValue *hfQuant) {
     checkpoint.method = Method::ModelOpt;
     auto both = [&](const char *name) {
@@ -584,13 +394,13 @@ private:
     if (isMixed && quantizedLayers)
       for (const auto &[name, value] : quantizedLayers->members) {
         perLayer[name] =
-            algorithmScheme(stringOf(value.find("quant_algo")), where + " quantized_layers");
+            modelOptScheme(stringOf(value.find("quant_algo")), where + " quantized_layers");
         mentioned.push_back(name);
       }
     if (isMixed && perLayer.empty())
       return fail(where + " is MIXED_PRECISION and has no quantized_layers");
     ModuleNames names(mentioned);
-    Scheme scheme = algorithmScheme(algorithm, where + " quant_algo");
+    Scheme scheme = modelOptScheme(algorithm, where + " quant_algo");
     Scheme none;
     none.name = "excluded";
     none.field = where + " exclude_modules";
@@ -623,7 +433,7 @@ private:
   Fields &fields;
   const std::vector<int64_t> &layers;
   Checkpoint &checkpoint;
-  std::string problem;
+  Problem problem;
   static constexpr uint64_t mostComparisons = 200'000'000;
   uint64_t comparisons = 0;
 };

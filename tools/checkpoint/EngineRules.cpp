@@ -1,0 +1,113 @@
+// Reads the table of engines' rules: verdicts, versions, the generated page.
+#include "tools/checkpoint/EngineRules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace moejit::checkpoint {
+
+const char *outcomeName(Outcome outcome) {
+  constexpr std::array names = {"runs as configured", "runs as something else", "refused",
+                                "not applicable", "unknown"};
+  return names[size_t(outcome)];
+}
+
+const char *evidenceName(Evidence evidence) {
+  constexpr std::array names = {"run", "read", "inferred", "unknown"};
+  return names[size_t(evidence)];
+}
+
+const Engine *findEngine(std::string_view name) {
+  auto found = std::find_if(allEngines().begin(), allEngines().end(),
+                            [&](const Engine &engine) { return name == engine.name; });
+  return found == allEngines().end() ? nullptr : &*found;
+}
+
+int compareVersions(std::string_view a, std::string_view b) {
+  auto next = [](std::string_view &text) {
+    int64_t number = 0;
+    size_t end = std::min(text.find('.'), text.size());
+    for (char c : text.substr(0, end)) {
+      if (c < '0' || c > '9')
+        break;
+      number = std::min<int64_t>(number * 10 + (c - '0'), 1'000'000'000);
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+    return number;
+  };
+  while (!a.empty() || !b.empty()) {
+    int64_t left = next(a), right = next(b);
+    if (left != right)
+      return left < right ? -1 : 1;
+  }
+  return 0;
+}
+
+Verdict judge(const Engine &engine, std::string_view version, std::string_view dispatch,
+              const EngineCase &given) {
+  Verdict verdict;
+  if (version.empty())
+    version = engine.version;
+  bool isNewer = compareVersions(version, engine.version) > 0;
+  if (isNewer || compareVersions(version, engine.oldest) < 0) {
+    verdict.fact =
+        fmt::format("{} {} is {} than what was read ({}).", engine.name, version,
+                    isNewer ? "newer" : "older", isNewer ? engine.version : engine.oldest);
+    return verdict;
+  }
+  for (const EngineRule &rule : allEngineRules()) {
+    bool isOfDispatch = rule.dispatches.empty() ||
+                        std::find(rule.dispatches.begin(), rule.dispatches.end(), dispatch) !=
+                            rule.dispatches.end();
+    bool isOfVersion = (!*rule.since || compareVersions(version, rule.since) >= 0) &&
+                       (!*rule.until || compareVersions(version, rule.until) < 0);
+    if (engine.name != std::string_view(rule.engine) || !isOfDispatch || !isOfVersion)
+      continue;
+    std::optional<std::string> detail = rule.meets(given);
+    if (!detail)
+      continue;
+    verdict.outcome = rule.outcome;
+    verdict.evidence = rule.outcome == Outcome::Unknown ? Evidence::Unknown : rule.evidence;
+    verdict.ruleId = rule.id;
+    verdict.detail = *detail;
+    verdict.fact = rule.fact;
+    verdict.source = rule.source;
+    verdict.remedy = rule.remedy;
+    return verdict;
+  }
+  verdict.outcome = Outcome::Runs;
+  verdict.evidence = Evidence::Read;
+  verdict.source = fmt::format("{} {}: {}", engine.name, engine.version, engine.source);
+  return verdict;
+}
+
+std::string renderEngineRulesMarkdown() {
+  std::string text =
+      "# What engines do\n\n"
+      "Generated from the table in `tools/checkpoint/*Rules.cpp`; a test compares the two. "
+      "[Engines](../engines.md)\nsays how to read it. These are facts about other projects, not "
+      "rules of moejit's.\n";
+  for (const Engine &engine : allEngines()) {
+    std::vector<std::string> dispatches(engine.dispatches.begin(), engine.dispatches.end());
+    text += fmt::format("\n## {}\n\nRead: {} ({}). Dispatches: {}.\n\n"
+                        "| rule | dispatch | versions | outcome | known by | fact | source |\n"
+                        "|---|---|---|---|---|---|---|\n",
+                        engine.name, engine.version, engine.source, fmt::join(dispatches, ", "));
+    for (const EngineRule &rule : allEngineRules()) {
+      if (std::string_view(rule.engine) != engine.name)
+        continue;
+      std::vector<std::string> of(rule.dispatches.begin(), rule.dispatches.end());
+      std::string versions = fmt::format("{}{}{}", *rule.since ? "from " : "", rule.since,
+                                         *rule.until ? fmt::format(" before {}", rule.until) : "");
+      text += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} |\n", rule.id,
+                          of.empty() ? "all" : fmt::format("{}", fmt::join(of, ", ")),
+                          versions.empty() ? "read" : versions, outcomeName(rule.outcome),
+                          evidenceName(rule.evidence), rule.fact, rule.source);
+    }
+  }
+  return text;
+}
+
+} // namespace moejit::checkpoint
