@@ -109,6 +109,10 @@ Result<HostCompiler> findCompiler(const std::string &wanted, const std::string &
   for (const std::string &name : names)
     if (runProgram({name, "--version"}, log) == 0) {
       found = HostCompiler{name, readAll(log)};
+      // g++ has it from version 12 on.
+      found->setsVariables = runProgram({name, "-ftrivial-auto-var-init=pattern", "-fsyntax-only",
+                                         "-x", "c++", "/dev/null"},
+                                        log) == 0;
       break;
     }
   unlink(log.c_str());
@@ -124,9 +128,10 @@ Result<std::string> buildUnit(const HostCompiler &compiler, const std::string &w
       "-fsanitize=signed-integer-overflow,integer-divide-by-zero,shift-exponent",
       "-fno-sanitize-recover=all",
       // A call at a kernel's end returns into the kernel too.
-      "-fno-optimize-sibling-calls",
-      // Registers nobody has set hold no plausible value.
-      "-ftrivial-auto-var-init=pattern"};
+      "-fno-optimize-sibling-calls"};
+  // Registers nobody has set hold no plausible value.
+  if (compiler.setsVariables)
+    flags.push_back("-ftrivial-auto-var-init=pattern");
   // g++ 12 undoes that where it splits arrays.
   if (compiler.version.find("Free Software Foundation") != std::string::npos)
     flags.push_back("-fno-tree-sra");
@@ -203,7 +208,8 @@ std::string lineOf(const EmulatedModule &module, const void *site) {
     if (at == std::string::npos)
       continue;
     const int number = std::atoi(place.c_str() + at + file.size());
-    std::ifstream source(place.substr(0, at + file.size() - 1));
+    // Beside the unit, wherever it was compiled.
+    std::ifstream source(std::filesystem::path(module.path).replace_extension(".cpp"));
     std::string text;
     for (int i = 0; i < number; ++i)
       std::getline(source, text);

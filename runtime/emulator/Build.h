@@ -32,6 +32,7 @@ struct HostCompiler {
   std::string path;
   std::string version;
   std::vector<std::string> flags = {}; ///< after the emulator's own
+  bool setsVariables = true;           ///< whether it can give variables nobody has set a pattern
 };
 
 /// Tries `wanted`, or when it is empty the usual names on PATH; writes only in `workFolder`.

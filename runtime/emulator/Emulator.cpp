@@ -221,7 +221,10 @@ Result<std::unique_ptr<Emulator>> Emulator::create(EmulatorOptions options) {
   if (code)
     return Error{ErrorCode::IoError,
                  fmt::format("cannot make {}: {}", options.workFolder, code.message())};
-  Result<HostCompiler> compiler = findCompiler(options.compiler, options.workFolder);
+  Result<HostCompiler> compiler =
+      options.compilerVersion.empty()
+          ? findCompiler(options.compiler, options.workFolder)
+          : Result<HostCompiler>(HostCompiler{options.compiler, options.compilerVersion});
   if (!compiler)
     return compiler.error();
   compiler->flags = options.compilerFlags;

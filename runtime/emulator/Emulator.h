@@ -15,6 +15,9 @@ namespace moejit {
 
 struct EmulatorOptions {
   std::string compiler; ///< C++ compiler; empty: the first of c++, g++, clang++ that runs
+  /// What `compiler --version` prints; empty: it is asked. With this and `compiler` given, none has
+  /// to be there as long as the work folder holds every unit that is loaded.
+  std::string compilerVersion;
   std::vector<std::string> compilerFlags; ///< after the emulator's own, such as -g and -O0
   std::string workFolder;            ///< compiled units are kept here; required, made when absent
   unsigned threads = 0;              ///< host threads for independent clusters; 0: one for each CPU

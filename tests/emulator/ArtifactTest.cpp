@@ -1,8 +1,13 @@
 // Launching an artifact: arguments by the launch data, operands bounded by the spec, the workspace
 // zeroed.
+#include "runtime/emulator/Build.h"
 #include "tests/emulator/Harness.h"
 
 #include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 using namespace moejit;
 using namespace moejit::test;
@@ -178,6 +183,47 @@ TEST_CASE("an emulator needs a folder and a compiler that runs") {
   emulator = Emulator::create(options);
   REQUIRE(!emulator);
   CHECK(emulator.error().code == ErrorCode::InvalidArgument);
+}
+
+TEST_CASE("units that are there need no compiler") {
+  EmulatorOptions options = testOptions();
+  options.workFolder += "-kept";
+  Result<std::unique_ptr<Emulator>> maker = Emulator::create(options);
+  REQUIRE(maker);
+  Tensors tensors;
+  REQUIRE((*maker)->launch(makeArtifact("16"), tensors.arguments));
+  Result<emulated::HostCompiler> compiler = emulated::findCompiler("", options.workFolder);
+  REQUIRE(compiler);
+  options.compiler = compiler->path;
+  options.compilerVersion = compiler->version;
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", "/nowhere", 1);
+  Result<std::unique_ptr<Emulator>> user = Emulator::create(options);
+  Result<EmulatorReport> known = Error{}, other = Error{};
+  if (user) {
+    known = (*user)->launch(makeArtifact("16"), tensors.arguments);
+    other = (*user)->launch(makeArtifact("17 + 0 * 23"), tensors.arguments);
+  }
+  setenv("PATH", path.c_str(), 1);
+  CHECK_MESSAGE(known, known.error().text());
+  CHECK(!other);
+}
+
+// g++ 11 is one.
+TEST_CASE("a compiler that gives variables no pattern will do") {
+  EmulatorOptions options = testOptions();
+  options.workFolder += "-plain";
+  std::filesystem::create_directories(options.workFolder);
+  options.compiler = options.workFolder + "/plain-c++";
+  std::ofstream(options.compiler)
+      << "#!/bin/sh\ncase \"$*\" in *-ftrivial-auto-var-init*) exit 1 ;; "
+         "esac\nexec c++ \"$@\"\n";
+  std::filesystem::permissions(options.compiler, std::filesystem::perms::owner_all);
+  Result<std::unique_ptr<Emulator>> emulator = Emulator::create(options);
+  REQUIRE(emulator);
+  Tensors tensors;
+  Result<EmulatorReport> report = (*emulator)->launch(makeArtifact("16"), tensors.arguments);
+  CHECK_MESSAGE(report, report.error().text());
 }
 
 // Units must not lean on one compiler: whatever is found besides the default one gives the same

@@ -107,8 +107,9 @@ Result<EmulatorReport> TestLaunch::run(const std::string &source, const Emulator
   return run(source, **emulator);
 }
 
-Result<EmulatorReport> TestLaunch::run(const std::string &source, Emulator &emulator) {
-  Result<std::shared_ptr<const EmulatedModule>> module = emulator.load(source);
+Result<EmulatorReport> TestLaunch::run(const std::string &source, Emulator &emulator,
+                                       const std::string &entry) {
+  Result<std::shared_ptr<const EmulatedModule>> module = emulator.load(source, entry);
   if (!module)
     return module.error();
   return emulator.run(**module, launch);

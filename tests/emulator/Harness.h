@@ -63,7 +63,8 @@ public:
   /// Compiles and runs `source`.
   Result<EmulatorReport> run(const std::string &source,
                              const EmulatorOptions &options = testOptions());
-  Result<EmulatorReport> run(const std::string &source, Emulator &emulator);
+  Result<EmulatorReport> run(const std::string &source, Emulator &emulator,
+                             const std::string &entry = "moejit_kernel");
 
 private:
   struct alignas(64) Slot {

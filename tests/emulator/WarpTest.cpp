@@ -163,3 +163,55 @@ TEST_CASE("multicast loads reach every block of the mask") {
     CHECK(wrong == 0);
   }
 }
+
+// The first block of each cluster hands a number to both, round after round, in one slot; both
+// count its bytes on their own barrier, and say there that they have read it.
+TEST_CASE("words stored to a block of the cluster arrive at its barrier") {
+  const auto source = [](const char *wait) {
+    return kernelSource("void *y", std::string(R"(
+  const int number = shared_base();
+  const int full = number + 16;
+  const int empty = number + 24;
+  const int thread = thread_index();
+  if (thread == 0) {
+    mbarrier_init(full, 1);
+    mbarrier_init(empty, 2);
+    fence_mbarrier_init();
+  }
+  cluster_arrive();
+  cluster_wait();
+  for (int round = 0; round < 3; ++round) {
+    if (thread == 0) mbarrier_expect_tx(full, 4);
+    if (thread == 0 && cluster_rank() == 0) {
+      mbarrier_wait(empty, (round & 1) ^ 1);
+      for (int rank = 0; rank < 2; ++rank)
+        st_async_i32(number, 100 * block_index() + round, full, rank);
+    }
+    syncwarp();
+    )") + wait + R"((full, round & 1);
+    if (thread == round)
+      st_global_b32(y, (block_index() * 3 + round) * 4, ld_shared_i32(number));
+    syncwarp();
+    if (thread == 0) mbarrier_arrive_cluster(empty, 0);
+  }
+  cluster_arrive();
+  cluster_wait();
+)");
+  };
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    CAPTURE(seed);
+    Buffer y("y", 4 * 3 * 4, true);
+    TestLaunch launch(4, 32, 32, 2);
+    launch.pointer(y);
+    mustRun(launch, source("mbarrier_wait_cluster"), seed);
+    for (int block = 0; block < 4; ++block)
+      for (int round = 0; round < 3; ++round)
+        CHECK(y.as<int>()[block * 3 + round] == block / 2 * 200 + round);
+  }
+  // A wait of block scope does not see what another block has stored.
+  Buffer y("y", 4 * 3 * 4, true);
+  TestLaunch launch(4, 32, 32, 2);
+  launch.pointer(y);
+  CHECK(contains(errorOf(launch, source("mbarrier_wait")),
+                 "a block of the cluster has stored words for the mbarrier"));
+}

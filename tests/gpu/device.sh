@@ -3,8 +3,9 @@
 # torch references, speed. Each step has a time limit and a failure stops nothing; tables and logs go to $OUT, a summary
 # comes last.
 # usage: device.sh [env|matrix|launch|memcheck|reference|speed|batched|bench|tune|startup|racecheck|initcheck|
-# synccheck|calibrate ...] (launch: only the launch tests of matrix, as for a machine with two GPUs; bench: moejit and its peers;
-# tune: as far as the time goes, from $TABLE on where that is given)
+# synccheck|mutants|calibrate ...] (launch: only the launch tests of matrix, as for two GPUs; bench: moejit and its
+# peers; tune: as far as the time goes, from $TABLE on where that is given; mutants: the mutation proof, on every core and
+# no GPU, with the faults of the records in $RECORDS counted as run)
 set -u
 started=$(date +%s)
 here=$(cd "$(dirname "$0")" && pwd)
@@ -155,6 +156,15 @@ for name in $steps; do
     step startup 90 "$work/moejit" bench kernels --startup --rounds 3
     tailOf startup 60
     cp "$logs/startup.log" "$out/startup.txt" 2>/dev/null
+    ;;
+  mutants)
+    tar -C "$work" --no-same-owner -xzf "$staged/mutants.tar.gz"
+    step mutants "$(left)" "$work/mutants/moejit-mutation-tests" --every=1 --jobs="${JOBS:-$(nproc)}" \
+      --seconds=$(($(left) - 30)) --units="$work/mutants/units" --equivalents="$work/mutants/equivalents.txt" \
+      --golden="$work/mutants/dense-gemm.cu" ${RECORDS:+--from="$RECORDS"} \
+      --json="$out/mutants.json" --table="$out/mutants.md" --survivors
+    cat "$out/mutants.md" >>"$summary"
+    tailOf mutants 12
     ;;
   calibrate)
     # Both devices in one process: the emulator compiles the printed kernels with the C++ compiler of that machine.

@@ -44,6 +44,18 @@ if [ -x "$build/tools/moejit/moejit" ]; then
 else
   echo "stage.sh: no $build/tools/moejit/moejit; bench and tune will not run" >&2
 fi
+# The mutation proof takes many cores, no GPU. Its kernels are compiled here, so that it needs no compiler there.
+mutants=$build/tests/mutation/moejit-mutation-tests
+if [ -x "$mutants" ]; then
+  rm -rf "$build/mutants"
+  mkdir -p "$build/mutants"
+  "$mutants" --prepare --units="$build/mutants/units"
+  strip -o "$build/mutants/moejit-mutation-tests" "$mutants"
+  cp "$root/tests/mutation/equivalents.txt" "$root/tests/golden/dense-gemm.cu" "$build/mutants"
+  tar -C "$build" -czf "$target/mutants.tar.gz" mutants
+else
+  echo "stage.sh: no $mutants; the step mutants will not run" >&2
+fi
 tar -C "$build" -czf "$target/gpu.tar.gz" gpu
 cp "$root"/tests/gpu/device.sh "$target/"
 for script in "$root"/tests/gpu/*.py; do

@@ -5,12 +5,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <functional>
-#include <map>
+#include <poll.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,8 +24,9 @@
 namespace moejit::mutation {
 namespace {
 
+/// A fault is endless after so many seconds and so many times what the kernel takes without one.
 /// Of a process's own time, not the clock's: the machine may be busy with other things.
-constexpr time_t stopSeconds = 20;
+constexpr double leastStopSeconds = 6, stopFactor = 5;
 
 /// A fault and the artifact that shows it; `number` chooses the fault in the artifact's text.
 struct Job {
@@ -99,9 +106,11 @@ struct Child {
   size_t job = 0;
 };
 
-Child start(const Subject &subject, const Job &job, size_t index, int *chosen, int number) {
+/// Forks a process that runs `job` and is stopped after `stopSeconds` of its own time.
+Child start(const Subject &subject, const Job &job, size_t index, int *chosen, int number,
+            double stopSeconds) {
   int ends[2];
-  if (pipe(ends) != 0)
+  if (pipe2(ends, O_CLOEXEC) != 0)
     return {};
   std::fflush(nullptr);
   pid_t pid = fork();
@@ -112,7 +121,7 @@ Child start(const Subject &subject, const Job &job, size_t index, int *chosen, i
       std::signal(signal, SIG_DFL);
     // Loops that call no wrapper end here.
     itimerval limit{};
-    limit.it_value.tv_sec = stopSeconds;
+    limit.it_value.tv_sec = static_cast<time_t>(stopSeconds);
     setitimer(ITIMER_PROF, &limit, nullptr);
     std::string message = runTrials(subject, job.artifact, chosen, number);
     if (message.size() > 4000)
@@ -122,17 +131,28 @@ Child start(const Subject &subject, const Job &job, size_t index, int *chosen, i
     _exit(0);
   }
   close(ends[1]);
+  if (pid < 0) {
+    close(ends[0]);
+    return {};
+  }
   return {pid, ends[0], index};
 }
 
-Verdict finish(const Child &child, int status, const Mutant &mutant) {
+/// The verdict of a child whose end of the pipe is closed.
+Verdict finish(const Child &child, const Mutant &mutant) {
   std::string message;
   char bytes[4096];
   for (ssize_t got; (got = read(child.pipe, bytes, sizeof bytes)) > 0;)
     message.append(bytes, static_cast<size_t>(got));
   close(child.pipe);
+  int status = 0;
+  rusage usage{};
+  while (wait4(child.pid, &status, 0, &usage) < 0 && errno == EINTR)
+    ;
   Verdict verdict;
   verdict.mutant = mutant;
+  for (const timeval &time : {usage.ru_utime, usage.ru_stime})
+    verdict.seconds += static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
   if (WIFSIGNALED(status)) {
     bool isStopped = WTERMSIG(status) == SIGPROF;
     verdict.outcome = isStopped ? Outcome::Endless : Outcome::Crash;
@@ -147,18 +167,108 @@ Verdict finish(const Child &child, int status, const Mutant &mutant) {
   return verdict;
 }
 
+/// Kinds whose faults may run until they are stopped come first, so that none is alone at the end.
+int turnOf(Kind kind) {
+  return kind == Kind::Loop || kind == Kind::Mask || kind == Kind::Condition ? 0 : 1;
+}
+
+/// The processes that run faults of one kernel.
+class Workers {
+public:
+  Workers(const Subject &subject, int *chosen, Slots &slots)
+      : subject(subject), chosen(chosen), slots(slots) {}
+
+  /// Runs the jobs `order` of `jobs` until `deadline`.
+  void run(const std::vector<Job> &jobs, const std::vector<size_t> &order, int mutantsInText,
+           double stopSeconds, std::chrono::steady_clock::time_point deadline,
+           const std::function<void(const Verdict &)> &onVerdict) {
+    size_t next = 0;
+    while (next < order.size() || !running.empty()) {
+      while (next < order.size() && slots.tryTake()) {
+        const Job &job = jobs[order[next]];
+        const int number = job.mutant.number <= mutantsInText ? job.mutant.number : 0;
+        Child child = start(subject, job, order[next], chosen, number, stopSeconds);
+        if (child.pid < 0) { // no process to be had: later
+          slots.give();
+          break;
+        }
+        running.push_back(child);
+        ++next;
+      }
+      using namespace std::chrono;
+      const auto left = deadline - steady_clock::now();
+      if (left <= left.zero())
+        return stop();
+      const auto wait = std::min<milliseconds>(duration_cast<milliseconds>(left) + 1ms, 1000ms);
+      std::vector<pollfd> watched;
+      for (const Child &child : running)
+        watched.push_back({child.pipe, POLLIN, 0});
+      if (next < order.size())
+        watched.push_back({slots.descriptor(), POLLIN, 0});
+      poll(watched.data(), watched.size(), static_cast<int>(wait.count()));
+      for (size_t i = running.size(); i-- > 0;) {
+        if (!watched[i].revents)
+          continue;
+        onVerdict(finish(running[i], jobs[running[i].job].mutant));
+        slots.give();
+        running.erase(running.begin() + static_cast<long>(i));
+      }
+    }
+  }
+
+private:
+  void stop() {
+    for (const Child &child : running) {
+      kill(child.pid, SIGKILL);
+      finish(child, {});
+      slots.give();
+    }
+    running.clear();
+  }
+
+  const Subject &subject;
+  int *const chosen;
+  Slots &slots;
+  std::vector<Child> running;
+};
+
 } // namespace
 
 const char *outcomeName(Outcome outcome) {
-  static const char *const names[outcomeCount] = {"survived", "fault",   "deadlock",
-                                                  "values",   "endless", "crash"};
+  static const char *const names[outcomeCount] = {"survived", "fault", "deadlock", "values",
+                                                  "endless",  "crash", "not run"};
   return names[static_cast<int>(outcome)];
 }
 
-CampaignResult runCampaign(const Subject &subject, const CampaignOptions &options) {
-  CampaignResult result;
+Slots::Slots(int count) {
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+    std::abort();
+  for (int i = 0; i < count; ++i)
+    give();
+}
+
+bool Slots::tryTake() {
+  char byte;
+  return read(ends[0], &byte, 1) == 1;
+}
+
+void Slots::take() {
+  while (!tryTake()) {
+    pollfd watched = {ends[0], POLLIN, 0};
+    poll(&watched, 1, -1);
+  }
+}
+
+void Slots::give() {
+  if (write(ends[1], "", 1) != 1)
+    std::abort();
+}
+
+Result<void> runCampaign(const Subject &subject, const CampaignOptions &options, Slots &slots,
+                         const CampaignEvents &events) {
   MutatedSource mutated = mutate(subject.artifact.source);
-  result.unread = mutated.unread;
+  if (!mutated.unread.empty())
+    return Error{ErrorCode::Internal, "no fault is made in line " + mutated.unread.front()};
   Artifact base = subject.artifact;
   base.source = mutated.source;
   // Loaded here once; the processes inherit it, and with it the variable that chooses the fault.
@@ -166,64 +276,54 @@ CampaignResult runCampaign(const Subject &subject, const CampaignOptions &option
       test::emulator().load(base.source, base.launch.entry);
   Result<std::shared_ptr<const EmulatedModule>> shuffled =
       test::emulator(test::ThreadOrder::Random).load(base.source, base.launch.entry);
-  if (!module || !shuffled) {
-    result.error = (module ? shuffled : module).error().text();
-    return result;
-  }
+  if (!module || !shuffled)
+    return (module ? shuffled : module).error();
   auto *chosen = static_cast<int *>(dlsym((*module)->handle, "moejit_mutant"));
-  if (!chosen) {
-    result.error = "the kernel's unit has no moejit_mutant";
-    return result;
-  }
+  if (!chosen)
+    return Error{ErrorCode::Internal, "the kernel's unit has no moejit_mutant"};
+  if (options.onlyBuilds)
+    return {};
 
+  const int mutantsInText = static_cast<int>(mutated.mutants.size());
   std::vector<Job> jobs = {{Mutant{}, base}};
   for (const Mutant &mutant : mutated.mutants)
     jobs.push_back({mutant, base});
-  for (Job &job : launchFaults(base, static_cast<int>(mutated.mutants.size()) + 1))
+  for (Job &job : launchFaults(base, mutantsInText + 1))
     jobs.push_back(std::move(job));
-  std::vector<size_t> order = {0};
-  for (size_t i = 1; i < jobs.size(); ++i)
-    if (options.faults.empty() ? static_cast<int>(i) % options.shards == options.shard
-                               : options.faults.count(static_cast<int>(i)) > 0)
+  std::vector<size_t> order;
+  std::vector<Mutant> chosenFaults;
+  for (size_t i = 1; i < jobs.size(); ++i) {
+    const int number = static_cast<int>(i);
+    const bool isWanted = options.faults.empty() ? number % options.shards == options.shard
+                                                 : options.faults.count(number) > 0;
+    if (!isWanted)
+      continue;
+    chosenFaults.push_back(jobs[i].mutant);
+    const auto known = options.known.find(number);
+    if (known == options.known.end() || !isSameFault(known->second, jobs[i].mutant))
       order.push_back(i);
-
-  std::map<size_t, Verdict> verdicts;
-  std::vector<Child> running;
-  size_t next = 0;
-  while (next < order.size() || !running.empty()) {
-    // Alone first: a kernel that is wrong as it is proves nothing.
-    size_t most = next == 1 && verdicts.empty() ? 0 : static_cast<size_t>(options.processes);
-    while (next < order.size() && running.size() < most) {
-      size_t index = order[next++];
-      const Mutant &mutant = jobs[index].mutant;
-      bool isInText = mutant.number <= static_cast<int>(mutated.mutants.size());
-      running.push_back(start(subject, jobs[index], index, chosen, isInText ? mutant.number : 0));
-      if (index == 0)
-        break;
-    }
-    int status = 0;
-    pid_t ended = waitpid(-1, &status, 0);
-    for (size_t i = 0; i < running.size(); ++i)
-      if (running[i].pid == ended) {
-        Verdict verdict = finish(running[i], status, jobs[running[i].job].mutant);
-        if (running[i].job == 0 && verdict.outcome != Outcome::Survived) {
-          result.error = "wrong without a fault: " + verdict.message;
-          return result;
-        }
-        verdicts[running[i].job] = verdict;
-        running.erase(running.begin() + static_cast<long>(i));
-        break;
-      }
-    if (options.showProgress && verdicts.size() % 20 == 0)
-      std::fprintf(stderr, "\r%s: %zu of %zu faults", subject.name.c_str(), verdicts.size() - 1,
-                   order.size() - 1);
   }
-  if (options.showProgress)
-    std::fprintf(stderr, "\n");
-  for (auto &[index, verdict] : verdicts)
-    if (index != 0)
-      result.verdicts.push_back(verdict);
-  return result;
+  events.onFaults(chosenFaults);
+  if (order.empty() || options.deadline <= std::chrono::steady_clock::now())
+    return {};
+
+  // Without a fault first: a kernel that is wrong as it is proves nothing.
+  Child alone = start(subject, jobs[0], 0, chosen, 0, /*stopSeconds=*/600);
+  if (alone.pid < 0)
+    return Error{ErrorCode::IoError, "no process can be started"};
+  const Verdict asItIs = finish(alone, {});
+  if (asItIs.outcome != Outcome::Survived)
+    return Error{ErrorCode::Internal, "wrong without a fault: " + asItIs.message};
+  const double stopSeconds = std::ceil(std::max(leastStopSeconds, stopFactor * asItIs.seconds));
+
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return turnOf(jobs[a].mutant.kind) < turnOf(jobs[b].mutant.kind);
+  });
+  slots.give(); // the caller's place
+  Workers(subject, chosen, slots)
+      .run(jobs, order, mutantsInText, stopSeconds, options.deadline, events.onVerdict);
+  slots.take();
+  return {};
 }
 
 } // namespace moejit::mutation

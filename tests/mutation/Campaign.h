@@ -6,7 +6,9 @@
 #include "tests/mutation/Mutants.h"
 #include "tests/pipeline/Runner.h"
 
+#include <chrono>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -35,32 +37,54 @@ enum class Outcome {
   Values,   ///< a result, a canary or a row of nobody is wrong
   Endless,  ///< the launch was stopped
   Crash,    ///< the process that ran it died
+  NotRun,   ///< the time was over before
 };
-constexpr int outcomeCount = static_cast<int>(Outcome::Crash) + 1;
+constexpr int outcomeCount = static_cast<int>(Outcome::NotRun) + 1;
 const char *outcomeName(Outcome outcome);
 
 struct Verdict {
   Mutant mutant;
-  Outcome outcome = Outcome::Survived;
+  Outcome outcome = Outcome::NotRun;
   std::string message; ///< the first line of what was reported
+  double seconds = 0;  ///< of processor time
+};
+
+/// Bounds how many processes work at the same time, those of several campaigns together.
+class Slots {
+public:
+  /// Room for `count` processes. Made before the processes that share it.
+  explicit Slots(int count);
+  void take();    ///< waits
+  bool tryTake(); ///< does not
+  void give();
+  /// Readable when there may be room.
+  int descriptor() const { return ends[0]; }
+
+private:
+  int ends[2] = {-1, -1}; ///< a pipe with one byte for each free place
 };
 
 struct CampaignOptions {
-  int shard = 0, shards = 1; ///< faults `shard`, `shard` + `shards`, … are run
-  std::set<int> faults;      ///< where not empty: these alone, by number
-  int processes = 2;
-  bool showProgress = false;
+  int shard = 0, shards = 1;   ///< faults `shard`, `shard` + `shards`, … are run
+  std::set<int> faults;        ///< where not empty: these alone, by number
+  std::map<int, Mutant> known; ///< by number, those whose verdicts there are: not run again
+  bool onlyBuilds = false;     ///< compiles the unit and runs nothing
+  /// When faults that run are stopped and no others begin.
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
-/// What a campaign over one kernel gave.
-struct CampaignResult {
-  std::string error; ///< the kernel cannot be built, or is wrong without a fault; empty: neither
-  std::vector<Verdict> verdicts;
-  std::vector<std::string> unread; ///< statements in which no fault is made
+/// Told of a campaign as it goes.
+struct CampaignEvents {
+  /// Every fault that will be run, or was before, before any is.
+  std::function<void(const std::vector<Mutant> &)> onFaults;
+  std::function<void(const Verdict &)> onVerdict;
 };
 
 /// Runs the faults of `subject`: those in its text, and those in what its launch is told (tensor
-/// maps, shared memory).
-CampaignResult runCampaign(const Subject &subject, const CampaignOptions &options);
+/// maps, shared memory), each in a process that has taken a place of `slots`. The calling process
+/// holds one until the kernel has been run without a fault. Returns an error when the kernel cannot
+/// be built, is wrong without a fault, or has a statement in which no fault is made.
+Result<void> runCampaign(const Subject &subject, const CampaignOptions &options, Slots &slots,
+                         const CampaignEvents &events);
 
 } // namespace moejit::mutation

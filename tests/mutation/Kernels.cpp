@@ -7,6 +7,9 @@
 
 #include <doctest/doctest.h>
 
+#include <fstream>
+#include <sstream>
+
 namespace moejit::mutation {
 namespace {
 
@@ -74,8 +77,7 @@ const std::vector<Recipe> &recipes() {
             }),
        0, lowSweeps},
       // A tile a buffer: each block begins in another one. A row past the last buffer is the first
-      // of
-      // a fragment's upper half, in masked.per-token the first of its lower half.
+      // of a fragment's upper half, in masked.per-token the first of its lower half.
       {"masked.small-buffers",
        with(blockScaled(),
             [](Spec &s) {
@@ -197,9 +199,12 @@ const std::vector<std::string> &subjectNames() {
   return names;
 }
 
-Subject makeSubject(const std::string &name) {
-  if (name == "golden.dense-gemm")
-    return denseGemm();
+Subject makeSubject(const std::string &name, const std::string &golden) {
+  if (name == "golden.dense-gemm") {
+    std::stringstream source;
+    source << std::ifstream(golden).rdbuf();
+    return denseGemm(source.str());
+  }
   for (const Recipe &recipe : recipes()) {
     if (name != recipe.name)
       continue;

@@ -269,6 +269,10 @@ const char *kindName(Kind kind) {
   return names[static_cast<int>(kind)];
 }
 
+bool isSameFault(const Mutant &a, const Mutant &b) {
+  return a.number == b.number && a.kind == b.kind && a.text == b.text && a.change == b.change;
+}
+
 MutatedSource mutate(const std::string &source) {
   MutatedSource result;
   Rewriter rewriter(result);

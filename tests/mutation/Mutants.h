@@ -36,6 +36,9 @@ struct Mutant {
   std::string change; ///< what is done to it: "left out", "49712 -> 49728"
 };
 
+/// Whether both make the same of the same kernel, as far as their texts tell; lines may differ.
+bool isSameFault(const Mutant &a, const Mutant &b);
+
 /// A kernel with its faults.
 struct MutatedSource {
   std::string source; ///< defines `extern "C" int moejit_mutant`

@@ -9,10 +9,8 @@
 
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <random>
 #include <set>
-#include <sstream>
 
 namespace moejit::mutation {
 namespace {
@@ -225,13 +223,11 @@ std::vector<Trial> quantizeTrials(const Spec &spec) {
   return trials;
 }
 
-Subject denseGemm() {
+Subject denseGemm(const std::string &source) {
   constexpr int m = 128, n = 128, k = 7168;
   Subject subject;
   subject.name = "golden.dense-gemm";
-  std::stringstream source;
-  source << std::ifstream(MOEJIT_SOURCE_DIR "/tests/golden/dense-gemm.cu").rdbuf();
-  subject.artifact.source = source.str();
+  subject.artifact.source = source;
   subject.artifact.launch.entry = "moejit_kernel";
   subject.artifact.launch.sharedBytes = 131136;
   struct Operands {

@@ -20,7 +20,7 @@ Trial extremeScalesTrial(const Spec &spec, int64_t rows);
 Trial notANumberTrial(const Spec &spec, int64_t rows);
 /// Launches of a quantization of its own.
 std::vector<Trial> quantizeTrials(const Spec &spec);
-/// tests/golden/dense-gemm.cu, and its one launch.
-Subject denseGemm();
+/// tests/golden/dense-gemm.cu, whose text is `source`, and its one launch.
+Subject denseGemm(const std::string &source);
 
 } // namespace moejit::mutation

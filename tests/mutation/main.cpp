@@ -5,21 +5,32 @@
 //   moejit-mutation-tests --every=1              every fault of every kernel
 //   … --part=0/2                                 every second kernel
 //   … --kernel=NAME --faults=3,17                one kernel; of its faults these alone, by number
-//   … --table=FILE --survivors --verbose         the table as Markdown; lists survivors; lists all
+//   … --jobs=N --seconds=N                       processes; time, after which the rest is not run
+//   … --json=FILE --from=FILE                    records as they come; faults in a file of records
+//                                                count, and are not run again (unless by --faults)
+//   … --table=FILE --survivors --verbose         the tables as Markdown; lists survivors; lists all
+//   … --units=FOLDER --equivalents=FILE --golden=FILE   what else lies in the build and source
+//   trees … --prepare                                  compiles the units, with which no compiler
+//   is needed
 #define DOCTEST_CONFIG_IMPLEMENT
-#include "tests/mutation/Equivalents.h"
+#include "runtime/emulator/Build.h"
 #include "tests/mutation/Expression.h"
 #include "tests/mutation/Kernels.h"
+#include "tests/mutation/Records.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <map>
+#include <poll.h>
 #include <set>
+#include <sstream>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
 
 using namespace moejit;
 using namespace moejit::mutation;
@@ -29,133 +40,287 @@ namespace {
 struct Settings {
   int every = 200;         ///< one fault of so many
   int part = 0, parts = 1; ///< kernels `part`, `part` + `parts`, …
-  std::string kernel, table;
+  int jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  double seconds = -1; ///< less than 0: no limit
+  std::string kernel, table, json, from, units;
+  std::string equivalents = MOEJIT_SOURCE_DIR "/tests/mutation/equivalents.txt";
+  std::string golden = MOEJIT_SOURCE_DIR "/tests/golden/dense-gemm.cu";
   std::set<int> faults;
-  bool listsSurvivors = false, listsAll = false;
+  bool listsSurvivors = false, listsAll = false, onlyBuilds = false;
 };
 Settings settings;
+Records records;
 
-/// Counts of one kernel, by kind.
-struct Tally {
+/// What a kernel's process tells: every fault as not run, then verdicts, or an error.
+class Teller {
+public:
+  Teller(std::string kernel, int pipe) : kernel(std::move(kernel)), pipe(pipe) {}
+  void tell(const Record &record) const {
+    const std::string line = recordLine(record);
+    for (size_t done = 0; done < line.size();) {
+      const ssize_t wrote = write(pipe, line.data() + done, line.size() - done);
+      if (wrote < 0)
+        _exit(1); // nobody listens
+      done += static_cast<size_t>(wrote);
+    }
+  }
+  void verdict(const Verdict &verdict) const { tell({kernel, verdict, 0, "", ""}); }
+  void error(const std::string &text) const { tell({kernel, {}, 0, "", text}); }
+
+private:
   std::string kernel;
-  std::array<std::array<int, outcomeCount>, kindCount> counts{};
-  int equivalent = 0;
+  int pipe;
 };
-std::vector<Tally> tallies;
-std::map<std::string, int> reasons;
-std::set<int> usedEntries; ///< lines of equivalents.txt that explained something
 
-int sumOf(const Tally &tally, Outcome outcome) {
-  int sum = 0;
-  for (const auto &row : tally.counts)
-    sum += row[static_cast<size_t>(outcome)];
-  return sum;
+/// The work of a kernel's process.
+void runKernel(const std::string &name, CampaignOptions options, Slots &slots,
+               const Teller &teller) {
+  slots.take();
+  Subject subject;
+  try {
+    subject = makeSubject(name, settings.golden);
+  } catch (...) { // a failed check of the test framework, which has said why
+  }
+  if (subject.artifact.source.empty())
+    return teller.error("the kernel cannot be made");
+  CampaignEvents events;
+  events.onFaults = [&](const std::vector<Mutant> &mutants) {
+    for (const Mutant &mutant : mutants)
+      teller.verdict({mutant, Outcome::NotRun, "", 0});
+  };
+  events.onVerdict = [&](const Verdict &verdict) { teller.verdict(verdict); };
+  if (Result<void> done = runCampaign(subject, options, slots, events); !done)
+    teller.error(done.error().text());
+  slots.give();
 }
 
-std::string table() {
-  std::string text =
-      "| kernel | faults | found by the emulator | deadlock | wrong values | endless "
-      "| crash | equivalent | not found |\n|---|---|---|---|---|---|---|---|---|\n";
-  for (const Tally &tally : tallies) {
-    int all = 0;
-    for (int o = 0; o < outcomeCount; ++o)
-      all += sumOf(tally, static_cast<Outcome>(o));
-    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", tally.kernel, all,
-                        sumOf(tally, Outcome::Fault), sumOf(tally, Outcome::Deadlock),
-                        sumOf(tally, Outcome::Values), sumOf(tally, Outcome::Endless),
-                        sumOf(tally, Outcome::Crash), tally.equivalent,
-                        sumOf(tally, Outcome::Survived) - tally.equivalent);
+/// A kernel's process, as the one that started it sees it.
+struct KernelProcess {
+  std::string kernel;
+  pid_t pid = -1;
+  int pipe = -1;
+  std::string unread; ///< the beginning of a line
+  std::vector<int> faults;
+};
+
+KernelProcess start(const std::string &name, const CampaignOptions &options, Slots &slots) {
+  KernelProcess process;
+  process.kernel = name;
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  std::fflush(nullptr);
+  process.pid = fork();
+  REQUIRE(process.pid >= 0);
+  if (process.pid == 0) {
+    close(ends[0]);
+    runKernel(name, options, slots, Teller(name, ends[1]));
+    std::fflush(nullptr);
+    _exit(0);
   }
-  text += "\n| kind of fault | faults | emulator | deadlock | values | endless | crash | survived "
-          "|\n|---|---|---|---|---|---|---|---|\n";
-  for (int k = 0; k < kindCount; ++k) {
-    std::array<int, outcomeCount> row{};
-    int all = 0;
-    for (const Tally &tally : tallies)
-      for (int o = 0; o < outcomeCount; ++o) {
-        row[o] += tally.counts[k][o];
-        all += tally.counts[k][o];
-      }
-    text +=
-        fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", kindName(static_cast<Kind>(k)),
-                    all, row[1], row[2], row[3], row[4], row[5], row[0]);
-  }
-  text += "\n| survivors | why they change nothing |\n|---|---|\n";
-  for (const auto &[reason, count] : reasons)
-    text += fmt::format("| {} | {} |\n", count, reason);
-  return text;
+  close(ends[1]);
+  process.pipe = ends[0];
+  return process;
 }
 
-void runKernel(const std::string &name) {
-  std::vector<Equivalent> entries =
-      readEquivalents(MOEJIT_SOURCE_DIR "/tests/mutation/equivalents.txt");
-  for (const Equivalent &entry : entries)
-    CHECK_MESSAGE(!entry.reason.empty(), "equivalents.txt, line ", entry.line,
-                  ": expected kernel | kind | text | change | most | reason");
-  Subject subject = makeSubject(name);
-  REQUIRE(!subject.artifact.source.empty());
+/// Takes one line of a kernel's process; results go to `file` too, where there is one.
+void take(KernelProcess &process, const std::string &line, std::FILE *file) {
+  std::optional<Record> record = readRecord(line);
+  REQUIRE_MESSAGE(record, process.kernel, " tells: ", line);
+  if (!record->error.empty()) {
+    FAIL_CHECK(process.kernel, ": ", record->error);
+    return;
+  }
+  records.put(*record);
+  const Verdict &verdict = record->verdict;
+  if (verdict.outcome == Outcome::NotRun) {
+    process.faults.push_back(verdict.mutant.number);
+    return;
+  }
+  if (file) {
+    std::fputs(recordLine(*record).c_str(), file);
+    std::fflush(file);
+  }
+  if (settings.listsAll)
+    std::printf("%s fault %d, line %d: %s | %s | %s => %s: %s\n", process.kernel.c_str(),
+                verdict.mutant.number, verdict.mutant.line, kindName(verdict.mutant.kind),
+                verdict.mutant.text.c_str(), verdict.mutant.change.c_str(),
+                outcomeName(verdict.outcome), verdict.message.c_str());
+}
+
+/// Reads what there is; false at the end, when the process is gone.
+bool listen(KernelProcess &process, std::FILE *file) {
+  char bytes[65536];
+  const ssize_t got = read(process.pipe, bytes, sizeof bytes);
+  if (got > 0) {
+    process.unread.append(bytes, static_cast<size_t>(got));
+    for (size_t end; (end = process.unread.find('\n')) != std::string::npos;) {
+      take(process, process.unread.substr(0, end), file);
+      process.unread.erase(0, end + 1);
+    }
+    return true;
+  }
+  close(process.pipe);
+  int status = 0;
+  waitpid(process.pid, &status, 0);
+  CHECK_MESSAGE(status == 0, process.kernel, ": its process ended with status ", status);
+  return false;
+}
+
+/// Runs the kernels `names`, each in a process of its own, which starts one for each fault.
+void runKernels(const std::vector<std::string> &names) {
   CampaignOptions options;
   options.shards = settings.every;
   options.faults = settings.faults;
-  options.showProgress = settings.every == 1;
-  CampaignResult result = runCampaign(subject, options);
-  if (!result.error.empty()) {
-    FAIL_CHECK(name, ": ", result.error);
+  options.onlyBuilds = settings.onlyBuilds;
+  using namespace std::chrono;
+  if (settings.seconds >= 0)
+    options.deadline =
+        steady_clock::now() + milliseconds(static_cast<int64_t>(1e3 * settings.seconds));
+  if (!settings.from.empty())
+    CHECK_MESSAGE(records.read(settings.from), "cannot read ", settings.from);
+  std::FILE *file = settings.json.empty() ? nullptr : std::fopen(settings.json.c_str(), "w");
+  CHECK_MESSAGE((file || settings.json.empty()), "cannot write ", settings.json);
+
+  Slots slots(settings.jobs);
+  std::vector<KernelProcess> running;
+  for (const std::string &name : names) {
+    CampaignOptions own = options;
+    if (own.faults.empty())
+      for (const auto &[number, record] : records.of(name))
+        if (record.verdict.outcome != Outcome::NotRun)
+          own.known[number] = record.verdict.mutant;
+    running.push_back(start(name, own, slots));
+  }
+  size_t done = 0;
+  while (!running.empty()) {
+    std::vector<pollfd> watched;
+    for (const KernelProcess &process : running)
+      watched.push_back({process.pipe, POLLIN, 0});
+    poll(watched.data(), watched.size(), -1);
+    for (size_t i = running.size(); i-- > 0;) {
+      if (!watched[i].revents || listen(running[i], file))
+        continue;
+      if (settings.faults.empty() && !settings.onlyBuilds)
+        records.keep(running[i].kernel, running[i].faults);
+      if (settings.every == 1)
+        std::fprintf(stderr, "%s is done, %zu of %zu\n", running[i].kernel.c_str(), ++done,
+                     names.size());
+      running.erase(running.begin() + static_cast<long>(i));
+    }
+  }
+  if (file)
+    std::fclose(file);
+}
+
+/// Fails for every survivor without a reason.
+void judge(const std::vector<std::string> &names) {
+  const std::vector<Equivalent> entries = readEquivalents(settings.equivalents);
+  CHECK_MESSAGE(!entries.empty(), "no entries in ", settings.equivalents);
+  for (const Equivalent &entry : entries)
+    CHECK_MESSAGE(!entry.reason.empty(), settings.equivalents, ", line ", entry.line,
+                  ": expected kernel | kind | text | change | most | reason");
+  records.explain(entries);
+  std::set<int> used;
+  size_t left = 0, found = 0, all = 0;
+  for (const std::string &name : names)
+    for (const auto &[number, record] : records.of(name)) {
+      ++all;
+      const Verdict &verdict = record.verdict;
+      used.insert(record.entry);
+      left += verdict.outcome == Outcome::NotRun;
+      found += verdict.outcome != Outcome::NotRun && verdict.outcome != Outcome::Survived;
+      if (verdict.outcome != Outcome::Survived || record.entry > 0)
+        continue;
+      const Mutant &mutant = verdict.mutant;
+      const std::string what =
+          fmt::format("{} | {} | {} | {}", name, kindName(mutant.kind), mutant.text, mutant.change);
+      if (settings.listsSurvivors)
+        std::printf("%s | fault %d, line %d\n", what.c_str(), mutant.number, mutant.line);
+      FAIL_CHECK("a fault is not found: fault ", number, ", line ", mutant.line, ": ", what);
+    }
+  CHECK((found > 0 || all < 5 || settings.seconds == 0));
+  // A part of the faults needs a part of the entries.
+  if (settings.every > 1 || settings.parts > 1 || !settings.kernel.empty() || left > 0)
     return;
+  for (const Equivalent &entry : entries)
+    CHECK_MESSAGE(used.count(entry.line) > 0, settings.equivalents, ", line ", entry.line,
+                  ": no fault needs it");
+}
+
+/// The emulators of this program, with the folder of units and who has compiled them.
+void setUpEmulators() {
+  EmulatorOptions &options = test::emulatorOptions();
+  options.threads = 4; // whatever the machine has: one for each emulated block
+  if (settings.units.empty())
+    return;
+  options.workFolder = settings.units;
+  // Written by --prepare: name and version of the compiler.
+  std::ifstream file(settings.units + "/compiler.txt");
+  std::stringstream version;
+  if (std::getline(file, options.compiler)) {
+    version << file.rdbuf();
+    options.compilerVersion = version.str();
   }
-  for (const std::string &line : result.unread)
-    FAIL_CHECK("no fault is made in line ", line);
-  Tally tally;
-  tally.kernel = name;
-  int found = 0;
-  std::vector<int> used;
-  for (const Verdict &verdict : result.verdicts) {
-    if (settings.listsAll)
-      std::printf("%s fault %d, line %d: %s | %s | %s => %s: %s\n", name.c_str(),
-                  verdict.mutant.number, verdict.mutant.line, kindName(verdict.mutant.kind),
-                  verdict.mutant.text.c_str(), verdict.mutant.change.c_str(),
-                  outcomeName(verdict.outcome), verdict.message.c_str());
-    ++tally.counts[static_cast<size_t>(verdict.mutant.kind)][static_cast<size_t>(verdict.outcome)];
-    if (verdict.outcome != Outcome::Survived) {
-      ++found;
-      continue;
-    }
-    int index = findEquivalent(entries, name, verdict.mutant, used);
-    if (index >= 0) {
-      const Equivalent &entry = entries[static_cast<size_t>(index)];
-      ++tally.equivalent;
-      ++reasons[entry.reason];
-      usedEntries.insert(entry.line);
-      continue;
-    }
-    std::string what = fmt::format("{} | {} | {} | {}", name, kindName(verdict.mutant.kind),
-                                   verdict.mutant.text, verdict.mutant.change);
-    if (settings.listsSurvivors)
-      std::printf("%s | fault %d, line %d\n", what.c_str(), verdict.mutant.number,
-                  verdict.mutant.line);
-    FAIL_CHECK("a fault is not found: line ", verdict.mutant.line, ": ", what);
-  }
-  CHECK((found > 0 || result.verdicts.size() < 5));
-  tallies.push_back(tally);
+}
+
+/// Writes down who has compiled the units, for a machine that may have no compiler.
+bool noteCompiler() {
+  const EmulatorOptions &options = test::emulatorOptions();
+  Result<emulated::HostCompiler> compiler =
+      emulated::findCompiler(options.compiler, options.workFolder);
+  if (!compiler)
+    return false;
+  std::ofstream file(options.workFolder + "/compiler.txt");
+  file << compiler->path << '\n' << compiler->version;
+  file.close();
+  return bool(file);
 }
 
 } // namespace
 
 TEST_CASE("every fault is found, or is no fault") {
-  const std::vector<std::string> &names = subjectNames();
-  for (size_t i = 0; i < names.size(); ++i)
+  const std::vector<std::string> &all = subjectNames();
+  std::vector<std::string> names;
+  for (size_t i = 0; i < all.size(); ++i)
     if (settings.kernel.empty() ? static_cast<int>(i) % settings.parts == settings.part
-                                : settings.kernel == names[i])
-      SUBCASE(names[i].c_str()) { runKernel(names[i]); }
+                                : settings.kernel == all[i])
+      names.push_back(all[i]);
+  REQUIRE_MESSAGE(!names.empty(), "no kernel ", settings.kernel);
+  runKernels(names);
+  if (settings.onlyBuilds)
+    return;
+  judge(names);
+  if (!settings.json.empty())
+    std::ofstream(settings.json) << records.text();
+  const std::string tables = records.tables(all);
+  std::printf("%s", tables.c_str());
+  if (!settings.table.empty())
+    std::ofstream(settings.table) << tables;
 }
 
-TEST_CASE("every entry of equivalents.txt explains a fault") {
-  if (settings.every > 1 || settings.parts > 1 || !settings.kernel.empty())
-    return; // a part of the faults needs a part of the entries
-  for (const Equivalent &entry :
-       readEquivalents(MOEJIT_SOURCE_DIR "/tests/mutation/equivalents.txt"))
-    CHECK_MESSAGE(usedEntries.count(entry.line) > 0, "equivalents.txt, line ", entry.line,
-                  ": no fault needs it");
+TEST_CASE("a record is read as it was written") {
+  Record record;
+  record.kernel = "a.kernel";
+  record.verdict = {
+      {7, Kind::Loop, 12, "for (\"x\\\")", "1 -> 2"}, Outcome::Values, "tab\there", 1.5};
+  std::optional<Record> read = readRecord(recordLine(record));
+  REQUIRE(read);
+  CHECK(recordLine(*read) == recordLine(record));
+  CHECK(isSameFault(read->verdict.mutant, record.verdict.mutant));
+  CHECK(read->verdict.outcome == Outcome::Values);
+  CHECK(readRecord(recordLine({"a.kernel", {}, 0, "", "broken"}))->error == "broken");
+  CHECK(!readRecord("{\"kernel\": \"a.kernel\"}"));
+  CHECK(!readRecord("{\"kernel"));
+
+  // A fault that was not run does not hide that it was run before; another fault does.
+  Records all;
+  all.put(record);
+  record.verdict.outcome = Outcome::NotRun;
+  all.put(record);
+  CHECK(all.of("a.kernel").at(7).verdict.outcome == Outcome::Values);
+  record.verdict.mutant.change = "1 -> 3";
+  all.put(record);
+  CHECK(all.of("a.kernel").at(7).verdict.outcome == Outcome::NotRun);
 }
 
 TEST_CASE("expressions are parsed as C does") {
@@ -208,27 +373,34 @@ int main(int argc, char **argv) {
                  ? argument.substr(std::strlen(option))
                  : std::string();
     };
+    for (auto [option, text] : {std::pair{"--kernel=", &settings.kernel},
+                                {"--table=", &settings.table},
+                                {"--json=", &settings.json},
+                                {"--from=", &settings.from},
+                                {"--units=", &settings.units},
+                                {"--equivalents=", &settings.equivalents},
+                                {"--golden=", &settings.golden}})
+      if (std::string given = value(option); !given.empty())
+        *text = given;
     if (std::string every = value("--every="); !every.empty())
       settings.every = std::max(1, std::atoi(every.c_str()));
+    if (std::string jobs = value("--jobs="); !jobs.empty())
+      settings.jobs = std::max(1, std::atoi(jobs.c_str()));
+    if (std::string seconds = value("--seconds="); !seconds.empty())
+      settings.seconds = std::max(0.0, std::atof(seconds.c_str()));
     if (std::string part = value("--part="); !part.empty())
       std::sscanf(part.c_str(), "%d/%d", &settings.part, &settings.parts);
-    if (std::string kernel = value("--kernel="); !kernel.empty())
-      settings.kernel = kernel;
     if (std::string list = value("--faults="); !list.empty())
       for (size_t at = 0; at < list.size(); at = std::min(list.find(',', at), list.size() - 1) + 1)
         settings.faults.insert(std::atoi(list.c_str() + at));
-    if (std::string file = value("--table="); !file.empty())
-      settings.table = file;
     settings.listsSurvivors |= argument == "--survivors";
     settings.listsAll |= argument == "--verbose";
+    settings.onlyBuilds |= argument == "--prepare";
   }
+  setUpEmulators();
   doctest::Context context(argc, argv);
   int status = context.run();
-  if (context.shouldExit())
-    return status;
-  if (!tallies.empty())
-    std::printf("%s", table().c_str());
-  if (!settings.table.empty())
-    std::ofstream(settings.table) << table();
+  if (settings.onlyBuilds && status == 0)
+    status = !noteCompiler();
   return status;
 }
