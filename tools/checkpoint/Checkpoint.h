@@ -89,6 +89,8 @@ Result<std::vector<std::string>> findConfigs(const std::string &path);
 /// read with it. A file of a folder of many that is no configuration is an error too. Errors:
 /// IoError; ParseError and InvalidArgument naming file, field and value.
 Result<std::vector<Checkpoint>> readCheckpoints(const std::string &path);
+/// The checkpoint of one file of findConfigs. Errors: as readCheckpoints.
+Result<Checkpoint> readCheckpoint(const std::string &config);
 /// One configuration from its texts; `quantText` is that of hf_quant_config.json, or empty.
 Result<Checkpoint> parseCheckpoint(const std::string &path, const std::string &configText,
                                    const std::string &quantText);

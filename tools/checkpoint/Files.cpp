@@ -56,20 +56,6 @@ std::string quantBeside(const fs::path &config) {
   return isFile(beside) ? beside.string() : "";
 }
 
-Result<Checkpoint> readOne(const fs::path &config) {
-  Result<std::string> text = readText(config.string());
-  if (!text)
-    return text.error();
-  std::string quantText;
-  if (std::string beside = quantBeside(config); !beside.empty()) {
-    Result<std::string> read = readText(beside);
-    if (!read)
-      return read.error();
-    quantText = *read;
-  }
-  return parseCheckpoint(config.string(), *text, quantText);
-}
-
 /// Entries of a folder by name. Errors: IoError.
 Result<std::vector<fs::path>> entriesOf(const fs::path &folder) {
   std::error_code problem;
@@ -121,13 +107,27 @@ Result<std::vector<std::string>> findConfigs(const std::string &path) {
   return configs;
 }
 
+Result<Checkpoint> readCheckpoint(const std::string &config) {
+  Result<std::string> text = readText(config);
+  if (!text)
+    return text.error();
+  std::string quantText;
+  if (std::string beside = quantBeside(config); !beside.empty()) {
+    Result<std::string> read = readText(beside);
+    if (!read)
+      return read.error();
+    quantText = *read;
+  }
+  return parseCheckpoint(config, *text, quantText);
+}
+
 Result<std::vector<Checkpoint>> readCheckpoints(const std::string &path) {
   Result<std::vector<std::string>> configs = findConfigs(path);
   if (!configs)
     return configs.error();
   std::vector<Checkpoint> checkpoints;
   for (const std::string &config : *configs) {
-    Result<Checkpoint> checkpoint = readOne(config);
+    Result<Checkpoint> checkpoint = readCheckpoint(config);
     if (!checkpoint)
       return checkpoint.error();
     checkpoints.push_back(std::move(*checkpoint));
