@@ -141,8 +141,10 @@ Result<Footprint> checkOperand(const Spec &spec, const LaunchData &launch,
 
 Result<void> checkLaunchData(const LaunchData &launch) {
   const GridRule &grid = launch.grid;
-  bool gridIsSound = grid.tileM > 0 && grid.tileN > 0 && grid.n > 0 && grid.numExperts > 0 &&
-                     grid.blocksPerSm > 0 && grid.blocksPerSm <= 32;
+  // Of such numbers the tiles of any number of rows are counted in 64 bits.
+  auto isCount = [](int64_t value) { return value > 0 && value <= 1 << 30; };
+  bool gridIsSound = isCount(grid.tileM) && isCount(grid.tileN) && isCount(grid.n) &&
+                     isCount(grid.numExperts) && grid.blocksPerSm > 0 && grid.blocksPerSm <= 32;
   if (!gridIsSound || launch.threads < 32 || launch.threads > 1024 || launch.cluster < 1 ||
       launch.cluster > 16)
     return Error{ErrorCode::ParseError,

@@ -52,6 +52,12 @@ int makeFolders(const std::string &path) {
   return 0;
 }
 
+/// Since the epoch; what 64 bits do not hold, as a clock that jumped may leave it, is cut off.
+int64_t nanoseconds(const timespec &time) {
+  constexpr int64_t second = 1'000'000'000, most = INT64_MAX / second - 1;
+  return std::clamp<int64_t>(time.tv_sec, -most, most) * second + time.tv_nsec;
+}
+
 bool hasSuffix(std::string_view name, std::string_view suffix) {
   return name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix;
 }
@@ -333,7 +339,7 @@ std::vector<DiskCache::File> DiskCache::files() const {
         fstatat(fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
       continue;
     files.push_back({name.substr(0, name.size() - kernelSuffix.size()), uint64_t(info.st_size),
-                     int64_t(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec});
+                     nanoseconds(info.st_mtim)});
   }
   return files;
 }

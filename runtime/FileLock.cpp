@@ -12,13 +12,31 @@
 namespace moejit {
 namespace {
 
+/// More often than others can get between our opening and our locking, one after the other.
+constexpr int mostReplacements = 1000;
+
+enum class Identity { Same, Other, Unknown };
+
 /// Whether `name` still leads to the file behind `fd`: the previous owner may have unlinked it
-/// while we waited.
-bool isSameFile(int folderFd, const std::string &name, int fd) {
+/// while we waited. Unknown where the file system does not say.
+Identity identify(int folderFd, const std::string &name, int fd) {
   struct stat byName, byDescriptor;
-  return fstatat(folderFd, name.c_str(), &byName, AT_SYMLINK_NOFOLLOW) == 0 &&
-         fstat(fd, &byDescriptor) == 0 && byName.st_ino == byDescriptor.st_ino &&
-         byName.st_dev == byDescriptor.st_dev;
+  if (fstat(fd, &byDescriptor) != 0)
+    return Identity::Unknown;
+  if (fstatat(folderFd, name.c_str(), &byName, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno == ENOENT ? Identity::Other : Identity::Unknown;
+  return byName.st_ino == byDescriptor.st_ino && byName.st_dev == byDescriptor.st_dev
+             ? Identity::Same
+             : Identity::Other;
+}
+
+/// Opens the file `name`, or makes it, which `isMade` tells. -1 with ENOENT when it was there and
+/// is gone.
+int openFile(int folderFd, const char *name, bool &isMade) {
+  constexpr int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  int fd = openat(folderFd, name, flags | O_CREAT | O_EXCL, 0600);
+  isMade = fd >= 0;
+  return fd < 0 && errno == EEXIST ? openat(folderFd, name, flags) : fd;
 }
 
 } // namespace
@@ -30,28 +48,38 @@ FileLock FileLock::acquire(int folderFd, std::string name, int waitMs) {
   lock.folder = folderFd;
   lock.fileName = std::move(name);
   int pauseMs = 1;
-  while (true) {
-    int fd = openat(folderFd, lock.fileName.c_str(),
-                    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-    if (fd < 0) {
-      lock.current = State::Unsupported;
-      return lock;
+  for (int replacements = 0; replacements < mostReplacements;) {
+    bool isMade = false;
+    int fd = openFile(folderFd, lock.fileName.c_str(), isMade);
+    if (fd < 0 && errno == ENOENT) {
+      ++replacements;
+      continue;
     }
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-      if (isSameFile(folderFd, lock.fileName, fd)) {
+    if (fd < 0)
+      break;
+    int error = flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+    if (error == 0) {
+      Identity identity = identify(folderFd, lock.fileName, fd);
+      if (identity == Identity::Same) {
         lock.fd = fd;
         lock.owner = getpid();
         lock.current = State::Held;
         return lock;
       }
+      if (identity == Identity::Unknown && isMade)
+        unlinkat(folderFd, lock.fileName.c_str(), 0);
       close(fd); // drops the lock on a file that is gone
+      if (identity == Identity::Unknown)
+        break;
+      ++replacements;
       continue;
     }
-    int error = errno;
     close(fd);
     if (error != EWOULDBLOCK && error != EINTR) {
-      lock.current = State::Unsupported;
-      return lock;
+      // No one can lock it, so it is of no use to anyone.
+      if (isMade)
+        unlinkat(folderFd, lock.fileName.c_str(), 0);
+      break;
     }
     if (Clock::now() >= deadline) {
       lock.current = State::Busy;
@@ -60,6 +88,8 @@ FileLock FileLock::acquire(int folderFd, std::string name, int waitMs) {
     std::this_thread::sleep_for(std::chrono::milliseconds(pauseMs));
     pauseMs = pauseMs < 16 ? pauseMs * 2 : 16;
   }
+  lock.current = State::Unsupported;
+  return lock;
 }
 
 void FileLock::releaseKeepingFile() {

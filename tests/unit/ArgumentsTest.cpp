@@ -309,6 +309,9 @@ TEST_CASE("launch data that cannot be launched is an error, not a crash") {
   };
   CHECK(code([](LaunchData &l) { l.grid.tileM = 0; }) == ErrorCode::ParseError);
   CHECK(code([](LaunchData &l) { l.grid.tileN = -1; }) == ErrorCode::ParseError);
+  // Tiles of them would not be counted in 64 bits.
+  CHECK(code([](LaunchData &l) { l.grid.n = int64_t(1) << 40; }) == ErrorCode::ParseError);
+  CHECK(code([](LaunchData &l) { l.grid.n = int64_t(1) << 30; }) == ErrorCode::Internal);
   CHECK(code([](LaunchData &l) { l.threads = 0; }) == ErrorCode::ParseError);
   CHECK(code([](LaunchData &l) { l.cluster = 0; }) == ErrorCode::ParseError);
   CHECK(code([](LaunchData &l) { l.parameters[0].recipe = 2; }) == ErrorCode::ParseError);
