@@ -17,6 +17,25 @@ int64_t roundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
+/// Whether what a spec counts can be computed with. One that fails breaks rules, and no plan of it
+/// is ever compiled; it may still be asked for.
+bool isCountable(const Spec &spec) {
+  constexpr int64_t most = int64_t(1) << 31;
+  auto isCount = [](int64_t value) { return value >= 1 && value <= most; };
+  auto isLayoutCountable = [&](const ScaleLayout &layout) {
+    bool isSound = isCount(layout.parts) && layout.phase.size() <= layout.granule.size();
+    for (const Granule &granule : layout.granule)
+      isSound = isSound && (granule.kind != Granule::Kind::Extent || isCount(granule.extent));
+    for (int64_t phase : layout.phase)
+      isSound = isSound && (phase == 0 || isCount(phase));
+    return isSound;
+  };
+  if (!isCount(spec.k) || !isLayoutCountable(spec.xScales))
+    return false;
+  return spec.computation == Computation::Quantize ||
+         (isCount(spec.n) && isCount(spec.numExperts) && isLayoutCountable(spec.wScales));
+}
+
 /// Columns that one weight scale covers; 0 where one covers all.
 int64_t columnGranule(const Spec &spec) {
   size_t rank = spec.wScales.granule.size();
@@ -219,6 +238,8 @@ StepsAlongK stepsAlongK(const Spec &spec, int64_t tileK) {
 
 std::vector<PlannedRange> planRanges(const Spec &spec, const Target &target,
                                      const PlanRequest &request) {
+  if (!isCountable(spec))
+    return {{0, INT64_MAX, KernelPlan()}};
   std::vector<PlannedRange> ranges = spec.computation == Computation::Quantize
                                          ? quantizePlanRanges(spec, target)
                                          : gemmPlanRanges(spec, target);
@@ -242,6 +263,8 @@ Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &
   auto refuse = [](std::string message, std::string note) {
     return Error{ErrorCode::InvalidArgument, std::move(message), {std::move(note)}};
   };
+  if (!isCountable(spec))
+    return refuse("plan: the spec has numbers that no kernel can have", "ask checkSpec which");
   if (spec.computation == Computation::Quantize)
     return verifyQuantizePlan(plan);
   if (plan.tileK != 128)
@@ -276,8 +299,10 @@ Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &
             "40 and 232 suit two warpgroups");
   int64_t threads = 128 * (plan.warpgroups + 1);
   int64_t blockRegisters = 65536 / threads / 8 * 8 * threads;
-  int64_t registers = 128 * (plan.producerRegs + plan.warpgroups * plan.consumerRegs);
-  if (plan.specializeWarps && registers > blockRegisters)
+  // Without roles these fields say nothing, and may be any numbers.
+  int64_t registers =
+      plan.specializeWarps ? 128 * (plan.producerRegs + plan.warpgroups * plan.consumerRegs) : 0;
+  if (registers > blockRegisters)
     return refuse(
         fmt::format("plan: roles take {} registers, a block has {}", registers, blockRegisters),
         fmt::format("{} warpgroups and a producer of {} leave {} a consumer thread",
