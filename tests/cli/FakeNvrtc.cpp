@@ -1,9 +1,12 @@
 // A stand-in for NVRTC: hands every call to the real one, whose path is in REAL_NVRTC, and appends
-// a line to the file NVRTC_LOG for each compilation. FAKE_NVRTC_FAILS makes compilations fail.
+// a line to the file NVRTC_LOG for each compilation. FAKE_NVRTC_FAILS makes compilations fail,
+// FAKE_NVRTC_SLEEP_MS slow; FAKE_NVRTC_VERSION is the major version it claims to be.
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <thread>
 
 using Program = void *;
 
@@ -24,7 +27,6 @@ template <typename Function> static Function real(const char *name) {
   }
 
 extern "C" {
-FORWARD(nvrtcVersion, (int *major, int *minor), (major, minor))
 FORWARD(nvrtcCreateProgram,
         (Program * program, const char *source, const char *name, int numHeaders,
          const char *const *headers, const char *const *includes),
@@ -37,11 +39,20 @@ FORWARD(nvrtcGetPTX, (Program program, char *ptx), (program, ptx))
 FORWARD(nvrtcGetCUBINSize, (Program program, size_t *size), (program, size))
 FORWARD(nvrtcGetCUBIN, (Program program, char *cubin), (program, cubin))
 
+int nvrtcVersion(int *major, int *minor) {
+  int status = real<int (*)(int *, int *)>("nvrtcVersion")(major, minor);
+  if (const char *claimed = std::getenv("FAKE_NVRTC_VERSION"))
+    *major = std::atoi(claimed);
+  return status;
+}
+
 int nvrtcCompileProgram(Program program, int numOptions, const char *const *options) {
   if (std::FILE *log = std::fopen(std::getenv("NVRTC_LOG"), "a")) {
     std::fputs("compile\n", log);
     std::fclose(log);
   }
+  if (const char *ms = std::getenv("FAKE_NVRTC_SLEEP_MS"))
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(ms)));
   if (std::getenv("FAKE_NVRTC_FAILS"))
     return 6; // NVRTC_ERROR_COMPILATION
   return real<int (*)(Program, int, const char *const *)>("nvrtcCompileProgram")(

@@ -5,7 +5,7 @@ import subprocess
 
 from harness import MOEJIT, ROOT, CliTest, main
 
-COMMANDS = ("compile", "run", "bench", "tune", "explain", "aot", "cache")
+COMMANDS = ("check", "compile", "run", "bench", "tune", "explain", "aot", "cache", "doctor")
 
 
 class Usage(CliTest):

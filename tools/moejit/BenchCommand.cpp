@@ -239,12 +239,7 @@ int run(const Arguments &arguments) {
   for (const BenchSpec &spec : *specs)
     if (Result<void> legal = requireLegal(spec.spec, *target); !legal)
       return fail(arguments, legal.error());
-  KernelsOptions kernelOptions = kernelsOptions(arguments, *target);
-  if (std::optional<std::string> bundle = arguments.value("--bundle")) {
-    kernelOptions.cache.mode = CacheMode::Bundle;
-    kernelOptions.cache.folder = *bundle;
-  }
-  Result<std::unique_ptr<Kernels>> kernels = Kernels::open(std::move(kernelOptions));
+  Result<std::unique_ptr<Kernels>> kernels = Kernels::open(kernelsOptions(arguments, *target));
   if (!kernels)
     return fail(arguments, kernels.error());
   return bench(arguments, *options, **device, **kernels, std::move(*specs));
@@ -277,7 +272,7 @@ const Command benchCommand = {
     "  2  a FILE, a plan or the routing cannot be used, or the command line is wrong\n"
     "  3  no GPU, not enough of its memory, no NVRTC, or no kernel in the bundle\n"
     "  4  a pass or NVRTC failed",
-    withCommonOptions(withExtentOptions({
+    withCommonOptions(withBundleOptions(withExtentOptions({
         {"--rows", "LIST", "rows an expert, with commas between them", "16,128,512"},
         {"--tokens", "LIST", "rows of a launch, as moejit run counts them, in place of --rows"},
         {"--routing", "HOW",
@@ -301,11 +296,10 @@ const Command benchCommand = {
          "cache, loading; needs no GPU"},
         {"--no-check", nullptr, "do not compare with the oracle"},
         {"--svg", "FILE", "write a roofline plot"},
-        {"--bundle", "DIR", "take kernels from a folder that moejit aot made; never compile"},
         {"--jobs", "N", "kernels to compile at the same time", "one a CPU"},
         checkedOption(),
         tunedOption(),
-    })),
+    }))),
     run,
 };
 

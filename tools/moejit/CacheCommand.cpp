@@ -1,4 +1,5 @@
 // moejit cache: what lies in a cache folder or a bundle.
+#include "tools/moejit/CacheUpkeep.h"
 #include "tools/moejit/Kernels.h"
 #include "tools/moejit/Report.h"
 
@@ -9,16 +10,6 @@
 
 namespace moejit::tool {
 namespace {
-
-/// "2026-01-31 12:00" of the local clock.
-std::string timeText(int64_t ns) {
-  std::time_t seconds = std::time_t(ns / 1'000'000'000);
-  std::tm parts = {};
-  char text[32] = "?";
-  if (localtime_r(&seconds, &parts))
-    std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts);
-  return text;
-}
 
 std::string rangesText(const std::vector<IndexedRange> &ranges) {
   if (ranges.empty())
@@ -137,12 +128,21 @@ int info(const Arguments &arguments, Cache &cache, const std::string &key) {
 
 int run(const Arguments &arguments) {
   std::string what = arguments.words.empty() ? "" : arguments.words[0];
+  size_t words = arguments.words.size();
+  if (what == "verify" && words == 1)
+    return verifyCache(arguments);
+  if (what == "gc" && words == 1)
+    return clearCache(arguments);
+  if (what == "diff")
+    return diffKernels(arguments);
+  if (what == "merge")
+    return mergeCaches(arguments);
   bool isInfo = what == "info";
-  if ((what != "ls" && !isInfo) || arguments.words.size() != (isInfo ? 2 : 1) ||
+  if ((what != "ls" && !isInfo) || words != (isInfo ? 2 : 1) ||
       (isInfo && arguments.words[1].empty()))
     return fail(arguments,
                 Error{ErrorCode::InvalidArgument,
-                      "expected: moejit cache ls, or moejit cache info KEY",
+                      "expected: moejit cache ls, info KEY, verify, gc, diff A B, or merge DIR...",
                       {"a KEY may be cut short, as long as one kernel alone starts with it"}});
   CacheOptions options;
   options.mode = CacheMode::ReadOnly;
@@ -157,19 +157,48 @@ int run(const Arguments &arguments) {
 
 } // namespace
 
+/// "2026-01-31 12:00" of the local clock.
+std::string timeText(int64_t ns) {
+  std::time_t seconds = std::time_t(ns / 1'000'000'000);
+  std::tm parts = {};
+  char text[32] = "?";
+  if (localtime_r(&seconds, &parts))
+    std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts);
+  return text;
+}
+
 const Command cacheCommand = {
     "cache",
-    "List the kernels in a cache folder or a bundle, or show one of them",
-    "ls | info KEY [options]",
+    "Look at the kernels in a cache folder or a bundle, check them, clear them away",
+    "ls | info KEY | verify | gc | diff A B | merge DIR... -o DIR [options]",
     "ls prints a line for each kernel; info all that is known of one, its keys included with "
     "--json. A kernel whose rows are 'superseded' was replaced by one of a newer moejit or "
-    "NVRTC.",
+    "NVRTC.\n"
+    "verify reads every file and says what is damaged, left over or, of a bundle, not what its "
+    "manifest says. It changes nothing.\n"
+    "gc removes what no one can use (damaged files, what dead processes left), and what "
+    "--superseded, --older-than and --max-size name. Of a bundle it removes nothing that the "
+    "manifest lists.\n"
+    "diff says in which fields of their keys two kernels differ, and so why one was built though "
+    "the other was there. merge joins folders, such as those of moejit aot --shard, into one "
+    "bundle.",
     "  moejit cache ls\n"
-    "  moejit cache ls --cache kernels.bundle --json\n"
-    "  moejit cache info 3fa9",
-    "  0  printed\n"
-    "  2  no such folder or key, or the entry is damaged",
+    "  moejit cache info 3fa9\n"
+    "  moejit cache verify --cache kernels.bundle --bundle-sha256 1f2e...\n"
+    "  moejit cache gc --superseded --older-than 30d --max-size 2G --dry-run\n"
+    "  moejit cache diff 3fa9 77c0\n"
+    "  moejit cache merge first second -o kernels.bundle",
+    "  0  printed, removed or merged; verify: all is sound\n"
+    "  1  verify: something is damaged or missing, or the manifest is not the pinned one\n"
+    "  2  no such folder or key, the entry is damaged, or folders disagree",
     {{"--cache", "DIR", "the folder", "$XDG_CACHE_HOME/moejit or ~/.cache/moejit"},
+     {"--bundle-sha256", "DIGEST", "verify: what the SHA-256 of the manifest has to be"},
+     {"--dry-run", nullptr, "gc: only say what would be removed"},
+     {"--superseded", nullptr, "gc: also kernels that no row range names any more"},
+     {"--older-than", "TIME", "gc: also kernels not used for so long, such as 12h, 30d or 8w"},
+     {"--max-size", "SIZE",
+      "gc: also the least recently used, until so much is left, such as 500M or 2G"},
+     {"-o", "DIR", "merge: the folder to make or add to"},
      {"--json", nullptr, "print one JSON object on stdout"},
      {"--help", nullptr, "print this"}},
     run,

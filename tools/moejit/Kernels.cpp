@@ -26,10 +26,29 @@ KernelsOptions kernelsOptions(const Arguments &arguments, const Target &target) 
     options.cache.folder = "";
   else if (std::optional<std::string> folder = arguments.value("--cache"))
     options.cache.folder = *folder;
+  std::optional<std::string> bundle = arguments.value("--bundle");
+  std::optional<std::string> digest = arguments.value("--bundle-sha256");
+  if (bundle) {
+    options.cache.mode = CacheMode::Bundle;
+    options.cache.folder = *bundle;
+    options.cache.manifestSha256 = digest;
+  } else if (digest) {
+    options.problem = Error{
+        ErrorCode::InvalidArgument, "--bundle-sha256 pins a bundle: name it with --bundle DIR", {}};
+  }
   options.cache.log = [](const std::string &message) {
     std::fputs(fmt::format("warning: {}\n", message).c_str(), stderr);
   };
   return options;
+}
+
+std::vector<Option> withBundleOptions(std::vector<Option> own) {
+  own.push_back(
+      {"--bundle", "DIR", "take kernels from a folder that moejit aot made; never compile"});
+  own.push_back({"--bundle-sha256", "DIGEST",
+                 "what the SHA-256 of the bundle's manifest has to be; moejit aot prints it",
+                 "any"});
+  return own;
 }
 
 Result<std::unique_ptr<Kernels>> Kernels::open(KernelsOptions given) {
@@ -85,9 +104,10 @@ static PlannedRange rangeOf(const Spec &spec, const Target &target, int64_t rows
 Result<Got> Kernels::get(const Spec &spec, int64_t rows) {
   Got got;
   got.range = rangeOf(spec, options.target, rows, options.plan);
-  Progress progress(fmt::format("compiling for {} rows, {}",
-                                rowsText(got.range.minRows, got.range.maxRows),
-                                options.target.arch));
+  Progress progress(options.isQuiet ? ""
+                                    : fmt::format("compiling for {} rows, {}",
+                                                  rowsText(got.range.minRows, got.range.maxRows),
+                                                  options.target.arch));
   int64_t before = compiledHere;
   Result<std::shared_ptr<Kernel>> kernel = jit->get(spec, rows);
   if (!kernel && kernel.error().code == ErrorCode::NotInCache && lacking) {

@@ -22,12 +22,16 @@ struct KernelsOptions {
   std::string nvrtc;                      ///< path of the library; empty: search
   std::vector<std::string> skippedPasses; ///< not empty: no cache folder is touched
   PlanRequest plan;                       ///< of every kernel
+  bool isQuiet = false;                   ///< says nothing while a kernel takes time
   std::optional<Error> problem;           ///< why the options cannot be used: a bad --tuned
 };
 
-/// --cache, --no-cache, --nvrtc, --skip-pass, --checked and --tuned. Warnings of the cache go to
-/// stderr.
+/// --cache, --no-cache, --nvrtc, --skip-pass, --checked, --tuned, --bundle and --bundle-sha256.
+/// Warnings of the cache go to stderr.
 KernelsOptions kernelsOptions(const Arguments &arguments, const Target &target);
+
+/// --bundle and --bundle-sha256, of the subcommands that run kernels.
+std::vector<Option> withBundleOptions(std::vector<Option> own);
 
 /// A kernel and how it came.
 struct Got {

@@ -38,7 +38,7 @@ struct Command {
 /// Every subcommand, in the order the help lists them.
 const std::vector<const Command *> &allCommands();
 extern const Command compileCommand, runCommand, benchCommand, tuneCommand, explainCommand,
-    aotCommand, cacheCommand;
+    aotCommand, cacheCommand, checkCommand, doctorCommand;
 
 /// A command line that was read.
 class Arguments {

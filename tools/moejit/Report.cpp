@@ -86,6 +86,8 @@ Result<void> writeFile(const std::string &path, const std::string &bytes) {
 }
 
 Progress::Progress(std::string what) : text(std::move(what)), begin(now()) {
+  if (text.empty())
+    return;
   watcher = std::thread([this] {
     std::unique_lock lock(mutex);
     auto wait = std::chrono::seconds(1);
@@ -108,10 +110,42 @@ Progress::~Progress() {
     isDone = true;
   }
   done.notify_all();
-  watcher.join();
+  if (watcher.joinable())
+    watcher.join();
 }
 
 double Progress::seconds() const { return now() - begin; }
+
+static std::string durationText(double seconds) {
+  auto whole = int64_t(seconds + 0.5);
+  return whole < 100    ? fmt::format("{} s", whole)
+         : whole < 6000 ? fmt::format("{} min {} s", whole / 60, whole % 60)
+                        : fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
+}
+
+Tally::Tally(std::string things, size_t count)
+    : what(std::move(things)), total(count), begin(now()), said(begin) {}
+
+void Tally::add(bool isMade) {
+  std::lock_guard guard(mutex);
+  ++done;
+  made += isMade;
+  double at = now();
+  if (at - said < 1 && !(done == total && saidAny))
+    return;
+  said = at;
+  saidAny = true;
+  std::string line = fmt::format("{}/{} {}", done, total, what);
+  if (made > 0 && done < total) {
+    // What was there already took no time and says nothing of the rest.
+    double rate = double(made) / (at - begin);
+    line +=
+        fmt::format(", {:.2f} a second, {} left", rate, durationText(double(total - done) / rate));
+  } else if (done == total) {
+    line += fmt::format(" in {}", durationText(at - begin));
+  }
+  std::fputs((line + '\n').c_str(), stderr);
+}
 
 std::string table(const std::vector<std::vector<std::string>> &rows) {
   std::vector<size_t> widths;

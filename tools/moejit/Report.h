@@ -40,7 +40,8 @@ int print(const std::string &text);
 /// Writes a file whole. Errors: IoError.
 Result<void> writeFile(const std::string &path, const std::string &bytes);
 
-/// Says on stderr what takes longer than a second, again every ten seconds, and when it is done.
+/// Says on stderr what takes longer than a second, again every ten seconds, and when it is done. An
+/// empty text says nothing and only takes the time.
 class Progress {
 public:
   explicit Progress(std::string text);
@@ -54,6 +55,23 @@ private:
   std::condition_variable done;
   bool isDone = false;
   std::thread watcher;
+};
+
+/// Counts many things on stderr, once a second at most: how many of them, how fast, how much
+/// longer. Thread-safe.
+class Tally {
+public:
+  /// `things`: what is counted, such as "kernels".
+  Tally(std::string things, size_t count);
+  /// One more is done; `isMade` says that it took work.
+  void add(bool isMade);
+
+private:
+  std::string what;
+  size_t total, done = 0, made = 0;
+  double begin, said;
+  bool saidAny = false;
+  std::mutex mutex; ///< guards the counts
 };
 
 /// `rows` in columns, two spaces apart; the first row is the heading.

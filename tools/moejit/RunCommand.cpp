@@ -187,12 +187,7 @@ struct Outcome {
 
 /// Opens the cache, or the bundle, for `place`.
 Result<std::unique_ptr<Kernels>> openKernels(const Arguments &arguments, const Place &place) {
-  KernelsOptions options = kernelsOptions(arguments, place.target);
-  if (std::optional<std::string> bundle = arguments.value("--bundle")) {
-    options.cache.mode = CacheMode::Bundle;
-    options.cache.folder = *bundle;
-  }
-  return Kernels::open(std::move(options));
+  return Kernels::open(kernelsOptions(arguments, place.target));
 }
 
 /// The folder the emulator keeps compiled units in: inside the cache, which a bundle is not.
@@ -481,7 +476,7 @@ const Command runCommand = {
     "  3  no GPU (--device gpu), no NVRTC, no kernel in the bundle, or not enough memory\n"
     "  4  a pass or NVRTC failed\n"
     "  5  --checked: the kernel reported routing or scales that are wrong; results are as without",
-    withCommonOptions(withExtentOptions({
+    withCommonOptions(withBundleOptions(withExtentOptions({
         {"--tokens", "N", "rows to multiply; masked kernels take all rows of their buffers", "64"},
         {"--device",
          "WHERE",
@@ -498,9 +493,8 @@ const Command runCommand = {
         {"--seed", "S", "of the operands and the routing", "1"},
         {"--rows-padding", nullptr, "leave poisoned gaps between the rows of x, its scales, and y"},
         {"--repeat", "R", "timed launches", "20 on a GPU, 1 on the emulator"},
-        {"--bundle", "DIR", "take kernels from a folder that moejit aot made; never compile"},
         {"--arch", "ARCH", "the architecture the emulator runs kernels of", "sm_90a"},
-    })),
+    }))),
     run,
 };
 

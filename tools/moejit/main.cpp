@@ -12,8 +12,8 @@ namespace moejit::tool {
 
 const std::vector<const Command *> &allCommands() {
   static const std::vector<const Command *> commands = {
-      &compileCommand, &runCommand, &benchCommand, &tuneCommand,
-      &explainCommand, &aotCommand, &cacheCommand};
+      &compileCommand, &runCommand, &benchCommand, &tuneCommand,  &checkCommand,
+      &explainCommand, &aotCommand, &cacheCommand, &doctorCommand};
   return commands;
 }
 

@@ -1,0 +1,216 @@
+"""moejit cache verify, gc, diff and merge: what is found, removed and said."""
+
+import os
+import shutil
+import time
+
+from harness import CliTest, grouped, main
+
+
+class Verify(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.file = self.write("a.mlir", grouped())
+
+    def states(self, folder, expect=0, *words):
+        found = self.moejit("cache", "verify", "--cache", folder, "--json", *words, expect=expect).json()
+        return found, {file["file"]: file["state"] for file in found["files"]}
+
+    def test_a_sound_cache(self):
+        self.moejit("compile", self.file, "--cache", "kept")
+        found, states = self.states("kept")
+        self.assertEqual(set(states.values()), {"sound"})
+        self.assertEqual((found["kernels"], found["damaged"], found["sound"]), (2, 0, True))
+        self.assertEqual(set(states), {path.name for path in (self.folder / "kept").iterdir()
+                                       if path.suffix in (".kernel", ".index")})
+        self.assertIn("2 kernels", self.moejit("cache", "verify", "--cache", "kept").out)
+        self.moejit("cache", "verify", "--cache", "absent", expect=2)
+
+    def test_every_kind_of_damage_is_named(self):
+        self.moejit("compile", self.file, "--cache", "kept")
+        kept = self.folder / "kept"
+        kernels, index = sorted(kept.glob("*.kernel")), next(kept.glob("*.index"))
+        sound = {path: path.read_bytes() for path in (*kernels, index)}
+        for path, content in sound.items():
+            for change in (b"", content[:100], content[:-1], content + b"x",
+                           content[:200] + bytes([content[200] ^ 1]) + content[201:]):
+                path.write_bytes(change)
+                _, states = self.states("kept", 1)
+                self.assertEqual(states[path.name], "damaged")
+            path.write_bytes(content)
+        # A sound file under another name.
+        shutil.copy(kernels[0], kernels[1])
+        self.assertEqual(self.states("kept", 1)[1][kernels[1].name], "damaged")
+        kernels[1].unlink()
+        kernels[1].mkdir()
+        self.assertEqual(self.states("kept", 1)[1][kernels[1].name], "damaged")
+        # A kernel that is gone is a miss, no damage; an index of nothing is stale.
+        kernels[1].rmdir()
+        _, states = self.states("kept")
+        self.assertEqual(states[index.name], "sound")
+        kernels[0].unlink()
+        self.assertEqual(self.states("kept")[1], {index.name: "stale"})
+
+    def test_leftovers_and_strangers(self):
+        self.moejit("compile", self.file, "--cache", "kept")
+        (self.folder / "kept/abc.1-2-3.tmp").write_text("half")
+        (self.folder / "kept/abc.lock").write_text("")
+        (self.folder / "kept/notes.txt").write_text("mine")
+        _, states = self.states("kept")
+        self.assertEqual([states[name] for name in ("abc.1-2-3.tmp", "abc.lock", "notes.txt")],
+                         ["stale", "stale", "unknown"])
+        self.assertTrue((self.folder / "kept/abc.lock").exists())
+
+    def test_a_bundle_altered_in_any_way(self):
+        made = self.moejit("aot", self.file, "-o", "made", "--json").json()
+        digest = made["manifestSha256"]
+        folder = self.folder / "made"
+        run = ("run", self.file, "--tokens", 9, "--device", "emulator", "--bundle", "made")
+        found, _ = self.states("made", 0, "--bundle-sha256", digest)
+        self.assertEqual(found["manifestSha256"], digest)
+        self.moejit(*run, "--bundle-sha256", digest)
+        self.moejit(*run, "--bundle-sha256", digest.upper(), expect=2)
+        self.moejit("run", self.file, "--bundle-sha256", digest, expect=2)
+        used = self.moejit(*run, "--json").json()["kernel"]["key"] + ".kernel"
+        for path in sorted(folder.iterdir()):
+            content = path.read_bytes()
+            isUsed = path.name == used or path.suffix != ".kernel"
+            for change in (b"", content[:-1], content + b"\n", content[:50] + b"X" + content[51:], None):
+                path.write_bytes(change) if change is not None else path.unlink()
+                self.states("made", 1, "--bundle-sha256", digest)
+                done = self.moejit(*run, "--bundle-sha256", digest, expect=2 if isUsed else 0)
+                if isUsed:
+                    self.assertIn(path.name, done.err)
+                    self.assertRegex(done.err, "SHA-256|by the manifest|not there|No such file")
+                path.write_bytes(content)
+                path.chmod(0o600)
+        # Made anew from the altered files, the manifest is sound, and another one.
+        victim = folder / used
+        other = self.moejit("aot", self.write("b.mlir", grouped(n=128)), "-o", "made", "--json").json()
+        self.assertNotEqual(other["manifestSha256"], digest)
+        done = self.moejit(*run, "--bundle-sha256", digest, expect=2)
+        self.assertIn(f"pinned is {digest}", done.err)
+        self.moejit(*run, "--bundle-sha256", other["manifestSha256"])
+        self.assertTrue(victim.exists())
+
+
+class Clear(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.file = self.write("a.mlir", grouped())
+
+    def gc(self, *words):
+        return self.moejit("cache", "gc", "--cache", "kept", "--json", *words).json()
+
+    def names(self):
+        return {path.name for path in (self.folder / "kept").glob("*.kernel")}
+
+    def test_useless_files_go_and_sound_ones_stay(self):
+        self.moejit("compile", self.file, "--cache", "kept")
+        kernels = sorted(self.names())
+        (self.folder / "kept" / kernels[0]).write_bytes(b"junk")
+        (self.folder / "kept/abc.lock").write_text("")
+        (self.folder / "kept/notes.txt").write_text("mine")
+        dry = self.gc("--dry-run")
+        self.assertEqual({file["file"] for file in dry["removed"]}, {kernels[0], "abc.lock"})
+        self.assertEqual(self.names(), set(kernels))
+        self.assertEqual(self.gc()["removed"], dry["removed"])
+        self.assertEqual(self.names(), {kernels[1]})
+        self.assertFalse((self.folder / "kept/abc.lock").exists())
+        self.assertTrue((self.folder / "kept/notes.txt").exists())
+        self.assertEqual(self.gc()["removed"], [])
+
+    def test_age_size_and_superseded(self):
+        self.moejit("compile", self.file, "--cache", "kept")
+        old, new = sorted(self.names())
+        day = 86400
+        os.utime(self.folder / "kept" / old, (time.time() - 40 * day,) * 2)
+        self.assertEqual([file["file"] for file in self.gc("--older-than", "30d", "--dry-run")["removed"]], [old])
+        self.assertEqual(self.gc("--older-than", "6w", "--dry-run")["removed"], [])
+        # The least recently used goes first.
+        size = (self.folder / "kept" / new).stat().st_size
+        self.assertEqual([file["file"] for file in self.gc("--max-size", size)["removed"]], [old])
+        self.assertEqual(self.names(), {new})
+        self.assertEqual(self.gc("--max-size", "1G")["keptKernels"], 1)
+        self.gc("--max-size", "0")
+        self.assertEqual(self.names(), set())
+        for wrong in ("", "5x", "-1", "nan", "d", "1e999"):
+            self.moejit("cache", "gc", "--cache", "kept", "--max-size", wrong, expect=2)
+            self.moejit("cache", "gc", "--cache", "kept", "--older-than", wrong, expect=2)
+
+    def test_superseded_kernels_go_on_request(self):
+        self.moejit("compile", self.file, "--cache", "kept")
+        index = next((self.folder / "kept").glob("*.index"))
+        index.unlink()
+        self.assertEqual(self.gc()["removed"], [])
+        self.assertEqual(len(self.gc("--superseded")["removed"]), 2)
+        self.assertEqual(self.names(), set())
+
+    def test_a_bundle_loses_nothing_that_its_manifest_lists(self):
+        self.moejit("aot", self.file, "-o", "kept")
+        listed = self.names()
+        self.moejit("compile", self.file, "--n", 128, "--cache", "kept")
+        self.assertGreater(self.names(), listed)
+        found = self.gc("--max-size", "0", "--older-than", "0m", "--superseded")
+        self.assertEqual(self.names(), listed)
+        self.assertEqual(found["pinned"], len(listed))
+        self.moejit("run", self.file, "--tokens", 9, "--device", "emulator", "--bundle", "kept")
+
+
+class Diff(CliTest):
+    def test_the_fields_that_differ_are_named(self):
+        file = self.write("a.mlir", grouped())
+        low, high = dict.fromkeys(key for _, key in self.ranges(file))
+        self.moejit("compile", file, "--cache", "kept")
+        self.moejit("compile", file, "--checked", "--n", 128, "--rows", 0, "--cache", "kept")
+        diff = lambda *words: self.moejit("cache", "diff", *words, "--cache", "kept", "--json").json()
+        found = diff(low[:10], high[:10])
+        self.assertEqual({each["part"] for each in found["differences"]}, {"plan"})
+        self.assertIn({"part": "plan", "field": "tileM", "a": "64", "b": "128"}, found["differences"])
+        self.assertEqual((found["same"], found["sameLookup"], found["sameCode"]), (False, True, False))
+        other = next(path for path in (self.folder / "kept").glob("*.kernel") if path.stem not in (low, high))
+        found = diff(low, other)
+        fields = {(each["part"], each["field"]): (each["a"], each["b"]) for each in found["differences"]}
+        self.assertEqual(fields["spec", "n"], ("256", "128"))
+        self.assertEqual(fields["checked", ""], (None, "true"))
+        self.assertFalse(found["sameLookup"])
+        self.assertTrue(diff(low, low)["same"])
+        text = self.moejit("cache", "diff", low, high, "--cache", "kept").out
+        self.assertIn("plan.tileM", text)
+        self.assertIn("another plan", text)
+        for words in (("diff",), ("diff", low), ("diff", low, "ffff"), ("diff", low, "")):
+            self.moejit("cache", *words, "--cache", "kept", expect=2)
+
+
+class Merge(CliTest):
+    def test_folders_are_joined(self):
+        files = [self.write(f"{n}.mlir", grouped(n=n)) for n in (128, 256)]
+        whole = self.moejit("aot", *files, "-o", "whole", "--json").json()
+        for i in range(3):
+            self.moejit("aot", *files, "-o", f"part{i}", "--shard", f"{i}/3")
+        merged = self.moejit("cache", "merge", "part0", "part1", "part2", "-o", "merged", "--json").json()
+        names = {path.name for path in (self.folder / "whole").iterdir()}
+        self.assertEqual({path.name for path in (self.folder / "merged").iterdir()}, names)
+        self.moejit("cache", "verify", "--cache", "merged", "--bundle-sha256", merged["manifestSha256"])
+        # It builds nothing and finds everything.
+        done, count = self.counting("aot", *files, "-o", "merged", "--json")
+        self.assertEqual((count, done.json()["compiled"], done.json()["closed"]), (0, 0, True))
+        self.assertEqual({kernel["key"] for kernel in whole["kernels"]},
+                         {kernel["key"] for kernel in done.json()["kernels"]})
+
+    def test_what_disagrees_or_is_damaged_is_refused_whole(self):
+        file = self.write("a.mlir", grouped())
+        self.moejit("aot", file, "-o", "one")
+        self.moejit("aot", file, "-o", "two")
+        victim = next((self.folder / "two").glob("*.kernel"))
+        victim.write_bytes(b"junk")
+        done = self.moejit("cache", "merge", "one", "two", "-o", "merged", expect=2)
+        self.assertIn(victim.name, done.err)
+        self.assertFalse((self.folder / "merged").exists())
+        self.moejit("cache", "merge", "one", expect=2)
+        self.moejit("cache", "merge", "-o", "merged", expect=2)
+        self.moejit("cache", "merge", "one", "absent", "-o", "merged", expect=2)
+
+
+if __name__ == "__main__":
+    main()

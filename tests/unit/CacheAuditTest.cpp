@@ -1,0 +1,154 @@
+// Looking at folders, and clearing them.
+#include "runtime/CacheAudit.h"
+
+#include "Samples.h"
+#include "runtime/Cache.h"
+#include "runtime/Keys.h"
+
+#include <doctest/doctest.h>
+
+#include <fcntl.h>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <sys/stat.h>
+
+using namespace moejit;
+
+namespace {
+
+struct Fixture {
+  Fixture() {
+    CacheOptions options;
+    options.folder = folder.path;
+    cache = *Cache::open(std::move(options));
+  }
+  void put(int variant, int64_t minRows, int64_t maxRows, int64_t usedSeconds) {
+    REQUIRE(cache->put(samples::artifact(variant), minRows, maxRows));
+    timespec times[2] = {{usedSeconds, 0}, {usedSeconds, 0}};
+    REQUIRE(utimensat(AT_FDCWD, path(variant).c_str(), times, 0) == 0);
+  }
+  static std::string file(int variant) {
+    return keyName(samples::artifact(variant).buildKey) + ".kernel";
+  }
+  std::string path(int variant) const { return folder.path + "/" + file(variant); }
+  std::map<std::string, FileState> states() const {
+    std::map<std::string, FileState> states;
+    Result<FolderAudit> audit = auditFolder(folder.path);
+    REQUIRE(audit);
+    for (const AuditedFile &each : audit->files) {
+      states[each.name] = each.state;
+      // Whatever is not plainly sound says why.
+      CHECK((each.state == FileState::Sound || !each.finding.empty()));
+    }
+    return states;
+  }
+  std::vector<std::string> clear(const ClearRequest &request) const {
+    Result<Cleared> cleared = clearFolder(folder.path, request);
+    REQUIRE(cleared);
+    std::vector<std::string> names;
+    for (const AuditedFile &each : cleared->removed)
+      names.push_back(each.name);
+    return names;
+  }
+
+  samples::TemporaryFolder folder;
+  std::shared_ptr<Cache> cache;
+  const std::string index = keyName(samples::artifact().lookupKey) + ".index";
+};
+
+} // namespace
+
+TEST_CASE_FIXTURE(Fixture, "an audit tells sound, superseded and damaged files apart") {
+  CHECK(states().empty());
+  put(0, 0, 64, 1);
+  put(1, 0, 64, 2);
+  put(2, 65, 99, 3);
+  CHECK(states() == std::map<std::string, FileState>{{file(0), FileState::Superseded},
+                                                     {file(1), FileState::Sound},
+                                                     {file(2), FileState::Sound},
+                                                     {index, FileState::Sound}});
+  std::ofstream(path(1), std::ios::app) << "x";
+  std::ofstream(folder.path + "/" + index) << "junk";
+  CHECK(states()[file(1)] == FileState::Damaged);
+  CHECK(states()[index] == FileState::Damaged);
+  CHECK(states()[file(2)] == FileState::Superseded); // no index names it any more
+  CHECK(auditFolder(folder.path)->damaged() == 2);
+  CHECK_FALSE(auditFolder(folder.path + "/absent"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a file at work is told from one that a dead process left") {
+  put(0, 0, 9, 1);
+  std::ofstream(folder.path + "/left.1-2-3.tmp") << "half";
+  FileLock lock = cache->lockBuild("some key");
+  REQUIRE(lock.state() == FileLock::State::Held);
+  std::string held = keyName("some key") + ".lock";
+  CHECK(states()[held] == FileState::InUse);
+  CHECK(states()["left.1-2-3.tmp"] == FileState::Stale);
+  // Clearing removes the one and leaves the other.
+  CHECK(clear({}) == std::vector<std::string>{"left.1-2-3.tmp"});
+  CHECK(states()[held] == FileState::InUse);
+  CHECK(lock.state() == FileLock::State::Held);
+  CHECK(states().count("left.1-2-3.tmp") == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a bundle is compared with its manifest") {
+  put(0, 0, 9, 1);
+  put(1, 10, 99, 1);
+  std::string digest = *cache->writeManifest();
+  CHECK(auditFolder(folder.path)->manifestSha256 == digest);
+  CHECK(auditFolder(folder.path)->damaged() == 0);
+  put(2, 100, 999, 1); // changes the index that the manifest lists
+  CHECK(states()[file(2)] == FileState::Unlisted);
+  CHECK(states()[index] == FileState::Damaged);
+  REQUIRE(cache->writeManifest());
+  Artifact other = samples::artifact(0);
+  other.ptx += "// sound, and not what was listed";
+  std::ofstream(path(0), std::ios::binary) << serialize(other);
+  std::filesystem::remove(path(1));
+  CHECK(states()[file(0)] == FileState::Damaged);
+  CHECK(states()[file(1)] == FileState::Missing);
+  // What the manifest lists stays, whatever became of it.
+  ClearRequest all;
+  all.maxBytes = 0;
+  all.olderThanNs = std::numeric_limits<int64_t>::max();
+  all.takesSuperseded = true;
+  CHECK(clear(all).empty());
+  std::ofstream(folder.path + "/manifest.json") << "{}";
+  CHECK(states()["manifest.json"] == FileState::Damaged);
+}
+
+TEST_CASE_FIXTURE(Fixture, "clearing takes what was asked for, least recently used first") {
+  for (int i = 0; i < 4; ++i)
+    put(i, i, i, 1000 + i);
+  uint64_t size = std::filesystem::file_size(path(0));
+  auto ask = [](bool isDryRun, std::optional<int64_t> seconds, std::optional<uint64_t> bytes) {
+    ClearRequest request;
+    request.isDryRun = isDryRun;
+    if (seconds)
+      request.olderThanNs = *seconds * 1'000'000'000;
+    request.maxBytes = bytes;
+    return request;
+  };
+  CHECK(clear(ask(true, {}, {})).empty());
+  CHECK(clear(ask(true, 1001, {})) == std::vector<std::string>{file(0)});
+  CHECK(clear(ask(true, {}, size * 2)) == std::vector<std::string>{file(0), file(1)});
+  CHECK(clear(ask(true, 1001, size * 2)) == std::vector<std::string>{file(0), file(1)});
+  CHECK(samples::filesIn(folder.path, ".kernel").size() == 4);
+  Result<Cleared> cleared = clearFolder(folder.path, ask(false, 1001, size * 2));
+  REQUIRE(cleared);
+  CHECK(cleared->keptKernels == 2);
+  CHECK(cleared->keptBytes == size * 2);
+  CHECK(cleared->removedBytes == size * 2);
+  CHECK(samples::filesIn(folder.path, ".kernel").size() == 2);
+  // Lookups of what is gone are misses; the others are found by a cache that opens anew.
+  CacheOptions options;
+  options.folder = folder.path;
+  std::shared_ptr<Cache> fresh = *Cache::open(options);
+  CHECK_FALSE(fresh->findByLookup(samples::artifact().lookupKey, 0));
+  CHECK(fresh->findByLookup(samples::artifact().lookupKey, 3));
+  CHECK(clear(ask(false, {}, 0)).size() == 2);
+  CHECK(states()[index] == FileState::Stale);
+  CHECK(clear({}) == std::vector<std::string>{index});
+  CHECK(states().empty());
+}

@@ -1,0 +1,252 @@
+// moejit cache verify, gc and merge.
+#include "tools/moejit/CacheUpkeep.h"
+
+#include "runtime/Cache.h"
+#include "runtime/CacheAudit.h"
+#include "runtime/Keys.h"
+#include "tools/moejit/Report.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <map>
+
+namespace moejit::tool {
+namespace {
+
+Error usage(std::string message, std::vector<std::string> notes = {}) {
+  return {ErrorCode::InvalidArgument, std::move(message), std::move(notes)};
+}
+
+/// `text` as a number with one of `units` behind it. Errors: InvalidArgument naming the option.
+Result<double> quantity(const char *option, const std::string &text,
+                        const std::vector<std::pair<const char *, double>> &units) {
+  double number = 0;
+  const char *end = text.data() + text.size();
+  auto [rest, code] = std::from_chars(text.data(), end, number);
+  std::string unit(rest, end);
+  if (code == std::errc() && number >= 0 && std::isfinite(number))
+    for (const auto &[name, factor] : units)
+      if (unit == name)
+        return number * factor;
+  std::string names;
+  for (const auto &[name, factor] : units)
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", *name ? name : "nothing");
+  return usage(fmt::format("{} takes a number and a unit ({}), got '{}'", option, names, text));
+}
+
+void writeFile(JsonWriter &json, const AuditedFile &file) {
+  json.beginObject().field("file", file.name).field("kind", fileKindName(file.kind));
+  json.field("state", fileStateName(file.state)).field("bytes", file.bytes);
+  json.field("finding", file.finding).endObject();
+}
+
+/// "3fa9c1… .kernel": enough to find a file by.
+std::string shortName(const std::string &name) {
+  size_t dot = name.find('.');
+  return dot > 12 && dot != std::string::npos ? name.substr(0, 12) + name.substr(dot) : name;
+}
+
+Result<ClearRequest> clearRequest(const Arguments &arguments) {
+  ClearRequest request;
+  request.isDryRun = arguments.has("--dry-run");
+  request.takesSuperseded = arguments.has("--superseded");
+  if (std::optional<std::string> text = arguments.value("--max-size")) {
+    Result<double> bytes = quantity("--max-size", *text,
+                                    {{"", 1},
+                                     {"K", 1024.},
+                                     {"M", 1024. * 1024},
+                                     {"G", 1024. * 1024 * 1024},
+                                     {"T", 1024. * 1024 * 1024 * 1024}});
+    if (!bytes)
+      return bytes.error();
+    request.maxBytes = uint64_t(std::min(*bytes, 1e18));
+  }
+  if (std::optional<std::string> text = arguments.value("--older-than")) {
+    Result<double> seconds =
+        quantity("--older-than", *text, {{"m", 60}, {"h", 3600}, {"d", 86400}, {"w", 604800}});
+    if (!seconds)
+      return seconds.error();
+    auto now = std::chrono::system_clock::now().time_since_epoch();
+    int64_t nowNs = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+    request.olderThanNs = nowNs - int64_t(std::min(*seconds, 9e9) * 1e9);
+  }
+  return request;
+}
+
+/// A kernel to merge, and where it came from.
+struct Source {
+  std::string folder, name;
+  IndexedRange range;
+};
+
+} // namespace
+
+Result<std::string> cacheFolder(const Arguments &arguments) {
+  if (std::optional<std::string> given = arguments.value("--cache"))
+    return *given;
+  return defaultCacheFolder();
+}
+
+int verifyCache(const Arguments &arguments) {
+  Result<std::string> folder = cacheFolder(arguments);
+  if (!folder)
+    return fail(arguments, folder.error());
+  Result<FolderAudit> audit = auditFolder(*folder);
+  if (!audit)
+    return fail(arguments, audit.error());
+  std::optional<std::string> pinned = arguments.value("--bundle-sha256");
+  bool isPinBroken = pinned && *pinned != audit->manifestSha256;
+  std::map<FileState, size_t> counts;
+  uint64_t bytes = 0;
+  size_t kernels = 0;
+  std::vector<std::vector<std::string>> rows = {{"file", "state", "what"}};
+  JsonWriter json;
+  json.beginObject().field("folder", *folder);
+  if (!audit->manifestSha256.empty())
+    json.field("manifestSha256", audit->manifestSha256);
+  if (pinned)
+    json.field("pinned", *pinned);
+  json.key("files").beginArray();
+  for (const AuditedFile &file : audit->files) {
+    ++counts[file.state];
+    bytes += file.bytes;
+    kernels += file.kind == FileKind::Kernel && file.state != FileState::Missing;
+    writeFile(json, file);
+    if (file.state != FileState::Sound || !file.finding.empty())
+      rows.push_back({shortName(file.name), fileStateName(file.state), file.finding});
+  }
+  bool isSound = audit->damaged() == 0 && !isPinBroken;
+  json.endArray().field("kernels", kernels).field("bytes", bytes);
+  json.field("damaged", audit->damaged()).field("sound", isSound).endObject();
+  ExitCode exit = isSound ? exitOk : exitWrong;
+  if (arguments.has("--json")) {
+    int printed = print(json.text());
+    return printed == exitOk ? exit : printed;
+  }
+  std::string text = rows.size() > 1 ? table(rows) + "\n" : "";
+  std::string summary;
+  for (const auto &[state, count] : counts)
+    summary += fmt::format("{}{} {}", summary.empty() ? "" : ", ", count, fileStateName(state));
+  text += fmt::format("{} files, {} kernels, {}, in {}\n{}\n", audit->files.size(), kernels,
+                      bytesText(bytes), *folder, summary.empty() ? "nothing" : summary);
+  if (!audit->manifestSha256.empty())
+    text += fmt::format("manifest SHA-256 {}{}\n", audit->manifestSha256,
+                        isPinBroken ? fmt::format(": pinned is {}", *pinned)
+                        : pinned    ? ", as pinned"
+                                    : "");
+  else if (isPinBroken)
+    text += "there is no manifest.json, and one is pinned\n";
+  if (!isSound)
+    text += audit->manifest || pinned
+                ? "not as it was made: copy the bundle again, or build it again (moejit aot)\n"
+                : "damaged files count as absent; moejit cache gc removes them\n";
+  int printed = print(text);
+  return printed == exitOk ? exit : printed;
+}
+
+int clearCache(const Arguments &arguments) {
+  Result<ClearRequest> request = clearRequest(arguments);
+  if (!request)
+    return fail(arguments, request.error());
+  Result<std::string> folder = cacheFolder(arguments);
+  if (!folder)
+    return fail(arguments, folder.error());
+  Result<Cleared> cleared = clearFolder(*folder, *request);
+  if (!cleared)
+    return fail(arguments, cleared.error());
+  if (arguments.has("--json")) {
+    JsonWriter json;
+    json.beginObject().field("folder", *folder).field("dryRun", request->isDryRun);
+    json.key("removed").beginArray();
+    for (const AuditedFile &file : cleared->removed)
+      writeFile(json, file);
+    json.endArray().field("removedBytes", cleared->removedBytes);
+    json.field("keptKernels", cleared->keptKernels).field("keptBytes", cleared->keptBytes);
+    json.field("pinned", cleared->pinned).endObject();
+    return print(json.text());
+  }
+  std::vector<std::vector<std::string>> rows = {{"file", "size", "last used", "why"}};
+  for (const AuditedFile &file : cleared->removed)
+    rows.push_back({shortName(file.name), bytesText(file.bytes),
+                    file.usedNs ? timeText(file.usedNs) : "-", file.finding});
+  std::string text = rows.size() > 1 ? table(rows) + "\n" : "";
+  text += fmt::format("{} files, {}, {}; {} kernels, {}, stay in {}\n", cleared->removed.size(),
+                      bytesText(cleared->removedBytes),
+                      request->isDryRun ? "would be removed" : "removed", cleared->keptKernels,
+                      bytesText(cleared->keptBytes), *folder);
+  if (cleared->pinned)
+    text += fmt::format("{} of them are part of a bundle and were left alone\n", cleared->pinned);
+  return print(text);
+}
+
+int mergeCaches(const Arguments &arguments) {
+  std::vector<std::string> folders(arguments.words.begin() + 1, arguments.words.end());
+  std::optional<std::string> output = arguments.value("-o");
+  if (folders.empty() || !output)
+    return fail(arguments, usage("expected: moejit cache merge DIR... -o DIR"));
+  // Everything is read and compared before anything is written.
+  std::map<std::string, std::vector<Source>> byLookup;
+  std::vector<Artifact> artifacts;
+  std::map<std::string, size_t> byName;
+  for (const std::string &folder : folders) {
+    CacheOptions options;
+    options.folder = folder;
+    options.mode = CacheMode::ReadOnly;
+    Result<std::shared_ptr<Cache>> cache = Cache::open(options);
+    if (!cache || (*cache)->diskProblem())
+      return fail(arguments, cache ? *(*cache)->diskProblem() : cache.error());
+    for (const CacheEntry &entry : (*cache)->list()) {
+      if (entry.damage) {
+        Error error = *entry.damage;
+        error.notes.push_back(
+            fmt::format("moejit cache verify --cache {} says more; nothing was merged", folder));
+        return fail(arguments, error);
+      }
+      Result<Artifact> artifact = (*cache)->read(entry.name);
+      if (!artifact)
+        return fail(arguments, artifact.error());
+      for (const IndexedRange &range : entry.ranges)
+        for (Source &other : byLookup[artifact->lookupKey])
+          if (other.name != entry.name && other.range.minRows <= range.maxRows &&
+              range.minRows <= other.range.maxRows)
+            return fail(
+                arguments,
+                usage(fmt::format("{} of {} and {} of {} serve the same rows of one spec",
+                                  entry.name, folder, other.name, other.folder),
+                      {fmt::format("moejit cache diff {0}/{1}.kernel {2}/{3}.kernel says in what "
+                                   "they differ; nothing was merged",
+                                   folder, entry.name, other.folder, other.name)}));
+      for (const IndexedRange &range : entry.ranges)
+        byLookup[artifact->lookupKey].push_back({folder, entry.name, range});
+      if (!entry.ranges.empty() && byName.emplace(entry.name, artifacts.size()).second)
+        artifacts.push_back(std::move(*artifact));
+    }
+  }
+  CacheOptions options;
+  options.folder = *output;
+  options.sizeLimitBytes = 0;
+  Result<std::shared_ptr<Cache>> merged = Cache::open(options);
+  if (!merged || (*merged)->diskProblem())
+    return fail(arguments, merged ? *(*merged)->diskProblem() : merged.error());
+  for (const auto &[lookup, sources] : byLookup)
+    for (const Source &source : sources)
+      if (Result<void> put = (*merged)->put(artifacts[byName.at(source.name)], source.range.minRows,
+                                            source.range.maxRows);
+          !put)
+        return fail(arguments, put.error());
+  Result<std::string> digest = (*merged)->writeManifest();
+  if (!digest)
+    return fail(arguments, digest.error());
+  if (arguments.has("--json")) {
+    JsonWriter json;
+    json.beginObject().field("folder", *output).field("kernels", artifacts.size());
+    return print(json.field("manifestSha256", *digest).endObject().text());
+  }
+  return print(fmt::format("{} kernels of {} folders in {}\nmanifest SHA-256 {}\n",
+                           artifacts.size(), folders.size(), *output, *digest));
+}
+
+} // namespace moejit::tool
