@@ -55,9 +55,7 @@ struct LowerGrid : tile::impl::TileLowerGridBase<LowerGrid> {
     op.getIndex().replaceAllUsesWith(code.name(code.get(index, {code.index(0)}), "item"));
     body->getOperations().splice(body->end(), op.getBody().front().getOperations());
     builder.setInsertionPointToEnd(body);
-    // What this thread wrote may be read by another block's copies: order it for their proxy, then
-    // let one thread vouch for all.
-    ptx::FenceProxyAsyncGlobalOp::create(builder, loc);
+    // One thread vouches for what all have written.
     meet();
     code.onlyIf(isFirst, [&] {
       ptx::FenceAcqRelGpuOp::create(builder, loc);
@@ -71,6 +69,8 @@ struct LowerGrid : tile::impl::TileLowerGridBase<LowerGrid> {
       ptx::WaitGlobalI32Op::create(builder, loc, counters, done, op.getExtent());
     });
     meet();
+    // What others have written may be read by this thread's copies. A proxy fence anywhere between
+    // the two will do (PTX ISA, proxy-preserved base causality order); here it runs once.
     ptx::FenceProxyAsyncGlobalOp::create(builder, loc);
     op.erase();
     return success();

@@ -397,8 +397,7 @@ struct LowerQuantize : tile::impl::TileLowerQuantizeBase<LowerQuantize> {
       code.onlyIf(code.equal(lane, code.i32(0)),
                   [&] { ptx::RedMaxGlobalI32Op::create(builder, op.getLoc(), word, at, ours); });
     });
-    // The words are read before the next box writes them again.
-    ptx::BarSyncOp::create(builder, op.getLoc(), 0, kernel.getThreads());
+    leaveWords(op);
     return success();
   }
 
@@ -537,10 +536,18 @@ struct LowerQuantize : tile::impl::TileLowerQuantizeBase<LowerQuantize> {
         });
       }
     });
-    // The words of the last round are read before the next box writes them again.
     if (warps > 1)
-      ptx::BarSyncOp::create(builder, op.getLoc(), 0, kernel.getThreads());
+      leaveWords(op);
     return success();
+  }
+
+  /// The words that warps meet in are read before the next box writes them again. At the end of a
+  /// round of tile.grid_for all threads meet anyhow.
+  void leaveWords(Operation *op) {
+    if (!op->getNextNode() && isa<GridForOp>(op->getParentOp()))
+      return;
+    OpBuilder builder(op);
+    ptx::BarSyncOp::create(builder, op->getLoc(), 0, kernel.getThreads());
   }
 
   /// The largest magnitude over the warps that share a granule. Rounds take turns with two sets of

@@ -13,14 +13,15 @@
 // CHECK:   arith.cmpi slt
 // CHECK: } do {
 // CHECK:   ptx.st_global_b32
-// What was written is ordered for bulk copies by who wrote it, and vouched for by one thread.
-// CHECK:   ptx.fence_proxy_async_global
+// What was written is vouched for by one thread.
 // CHECK-NEXT: ptx.bar_sync 0, 256
 // CHECK-NEXT: scf.if %[[FIRST]]
 // CHECK-NEXT:   ptx.fence_acq_rel_gpu
 // CHECK:   ptx.atom_add_global_i32
 // CHECK:   ptx.atom_add_global_i32
 // CHECK:   ptx.bar_sync 0, 256
+// It is ordered for the bulk copies of each thread once, when all is over.
+// CHECK-NOT: ptx.fence_proxy_async_global
 // CHECK: scf.if %[[FIRST]]
 // CHECK-NEXT: ptx.wait_global_i32
 // CHECK: ptx.bar_sync 0, 256

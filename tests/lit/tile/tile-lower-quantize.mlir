@@ -93,6 +93,39 @@ tile.kernel @phases("x" %x: !tile.view<?x256xbf16>, "x_scales" %s: !tile.view<1x
 
 // -----
 
+// At the end of a round of a grid loop all threads meet anyhow.
+// CHECK-LABEL: tile.kernel @shared_out
+tile.kernel @shared_out("x" %x: !tile.view<?x256xbf16>, "y" %y: !tile.view<?x256xf8E4M3FN>, "counters" %c: !tile.view<3xi32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %rows = tile.rows
+  tile.grid_for %c at 0 extent %rows -> %i : !tile.view<3xi32> {
+    // CHECK: ptx.bar_sync 0, 128
+    // CHECK: ptx.red_max_global_i32
+    // CHECK-NOT: ptx.bar_sync
+    tile.amax %x[%i, %c0] rows %rows columns 256 -> %c at 2 {shared_offset = 32 : i64} : !tile.view<?x256xbf16>, !tile.view<3xi32>
+  }
+}
+
+// -----
+
+// With work behind it in the round, the words are left by all before.
+// CHECK-LABEL: tile.kernel @again_in_a_round
+tile.kernel @again_in_a_round("x" %x: !tile.view<?x256xbf16>, "y" %y: !tile.view<?x256xf8E4M3FN>, "counters" %c: !tile.view<4xi32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %rows = tile.rows
+  tile.grid_for %c at 0 extent %rows -> %i : !tile.view<4xi32> {
+    // CHECK: ptx.red_max_global_i32
+    // CHECK: ptx.bar_sync 0, 128
+    // CHECK: ptx.bar_sync 0, 128
+    // CHECK: ptx.red_max_global_i32
+    // CHECK-NOT: ptx.bar_sync
+    tile.amax %x[%i, %c0] rows %rows columns 256 -> %c at 2 {shared_offset = 32 : i64} : !tile.view<?x256xbf16>, !tile.view<4xi32>
+    tile.amax %x[%i, %c0] rows %rows columns 256 -> %c at 3 {shared_offset = 32 : i64} : !tile.view<?x256xbf16>, !tile.view<4xi32>
+  }
+}
+
+// -----
+
 // A long granule that its warps can hold is read once; they meet in shared memory.
 // CHECK-LABEL: tile.kernel @held
 tile.kernel @held("x" %x: !tile.view<?x1024xbf16>, "x_scales" %s: !tile.view<?x1xf32>, "y" %y: !tile.view<?x1024xf8E4M3FN>) warpgroups 1 {
