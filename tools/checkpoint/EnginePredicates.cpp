@@ -283,15 +283,11 @@ Answer isRefinableFp8(const EngineCase &given) {
                           blockText(given), common, common));
 }
 Answer isSmallForDeepGemm(const EngineCase &given) {
-  // vllm decides by gate_up, for both GEMMs.
-  int64_t n = given.isDown && given.experts.isGated ? 2 * given.part
-              : given.isDown                        ? given.part
-                                                    : given.n;
-  int64_t k = given.isDown ? given.experts.input : given.k;
-  return when(
-      n % 128 != 0 || k % 128 != 0 || n <= 512,
-      fmt::format("gate_up has N {} and K {}: one is no multiple of 128, or N is at most 512", n,
-                  k));
+  // vllm decides by down's weight, [E, H, I / tp], for both GEMMs: its N is I / tp, its K is H.
+  int64_t n = given.part, k = given.experts.input;
+  return when(n % 128 != 0 || k % 128 != 0 || n <= 512,
+              fmt::format("{}, H {}: one is no multiple of 128, or I / tp is at most 512",
+                          partText(given), k));
 }
 
 } // namespace moejit::checkpoint::meets

@@ -103,7 +103,7 @@ std::string renderEngineRulesMarkdown() {
                                          *rule.until ? fmt::format(" before {}", rule.until) : "");
       text += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} |\n", rule.id,
                           of.empty() ? "all" : fmt::format("{}", fmt::join(of, ", ")),
-                          versions.empty() ? "read" : versions, outcomeName(rule.outcome),
+                          versions.empty() ? "all read" : versions, outcomeName(rule.outcome),
                           evidenceName(rule.evidence), rule.fact, rule.source);
     }
   }

@@ -22,6 +22,8 @@ public:
   static Result<Regex> compile(std::string_view text);
   /// A beginning of `name` matches, as re.match says.
   bool matchesStart(std::string_view name) const;
+  /// What one character of a name may cost, in steps.
+  size_t size() const { return states.size(); }
 
 private:
   friend class RegexCompiler;

@@ -130,18 +130,19 @@ private:
   /// Some pattern names the module or one around it. Stops, with a problem, when there is no end to
   /// the comparing.
   bool isExcluded(const std::vector<Pattern> &patterns, const ModuleNames::Candidates &names) {
-    auto any = [&](const std::vector<std::string> &candidates) {
-      return std::any_of(patterns.begin(), patterns.end(), [&](const Pattern &pattern) {
-        comparisons += candidates.size();
-        return std::any_of(candidates.begin(), candidates.end(),
-                           [&](const std::string &name) { return pattern.matches(name); });
-      });
-    };
-    if (comparisons > mostComparisons) {
-      fail("too many names of modules to compare with too many layers");
-      return false;
-    }
-    return any(names.parents) || any(names.leaves);
+    for (const auto *candidates : {&names.parents, &names.leaves})
+      for (const Pattern &pattern : patterns) {
+        steps += candidates->size() * (pattern.regex ? pattern.regex->size() : 1);
+        if (steps > mostSteps) {
+          fail("too many names of modules to compare with too many layers");
+          return false;
+        }
+        bool isMatch = std::any_of(candidates->begin(), candidates->end(),
+                                   [&](const std::string &name) { return pattern.matches(name); });
+        if (isMatch)
+          return true;
+      }
+    return false;
   }
 
   /// Fills in schemes of all experts: `schemeOf` gives that of one projection by its names.
@@ -434,8 +435,8 @@ private:
   const std::vector<int64_t> &layers;
   Checkpoint &checkpoint;
   Problem problem;
-  static constexpr uint64_t mostComparisons = 200'000'000;
-  uint64_t comparisons = 0;
+  static constexpr uint64_t mostSteps = 100'000'000; ///< some seconds
+  uint64_t steps = 0;
 };
 
 } // namespace
