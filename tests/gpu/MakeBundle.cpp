@@ -87,8 +87,8 @@ Result<void> build(const gpu::BundleSpecs &specs, const std::string &folder, uns
   list.close();
   if (!list)
     return Error{ErrorCode::IoError, fmt::format("{}/specs.tsv cannot be written", folder), {}};
-  if (Result<void> written = (*cache)->writeManifest(); !written)
-    return written;
+  if (Result<std::string> written = (*cache)->writeManifest(); !written)
+    return written.error();
   fmt::print("{} specs, {} kernels compiled in {:.1f} s, {} with spills, {} specs failed\n",
              entries.size(), compiled.load(), seconds, spilling.load(), failed.load());
   if (failed > 0)
