@@ -10,7 +10,7 @@ set -u
 started=$(date +%s)
 here=$(cd "$(dirname "$0")" && pwd)
 staged=$here
-[ -e "$staged/gpu.tar.gz" ] || staged=$here/../../.device
+[ -e "$staged/gpu.tar.gz" ] || [ -e "$staged/mutants.tar.gz" ] || staged=$here/../../.device
 out=${OUT:-$PWD/gpu-results}
 total=${TOTAL_SECONDS:-530}
 steps=${*:-env matrix memcheck reference speed batched racecheck initcheck}
@@ -45,11 +45,13 @@ step() {
 # tailOf NAME LINES: the end of a step's log into the summary.
 tailOf() { tail -n "$2" "$logs/$1.log" 2>/dev/null | cut -c1-400 | tee -a "$summary"; }
 
-# A bundle must be its owner's alone, whatever the transfer did to its mode.
-(umask 077 && tar -C "$work" --no-same-owner -xzf "$staged/gpu.tar.gz")
-chmod -R go-w "$work/gpu"
+# A bundle must be its owner's alone, whatever the transfer did to its mode. The step mutants needs none.
 tests=$work/moejit-gpu-tests
-cp "$staged/moejit-gpu-tests" "$tests" && chmod +x "$tests"
+if [ "$steps" != mutants ]; then
+  (umask 077 && tar -C "$work" --no-same-owner -xzf "$staged/gpu.tar.gz")
+  chmod -R go-w "$work/gpu"
+  cp "$staged/moejit-gpu-tests" "$tests" && chmod +x "$tests"
+fi
 cd "$work" || exit 1
 
 # The command, kernels and drivers of peers, in the work folder.
