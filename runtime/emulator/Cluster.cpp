@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <thread>
 
 namespace moejit::emulated {
@@ -266,9 +267,13 @@ bool Cluster::deliverLoad(const PendingLoad &load) {
   Mbarrier *barrier = block.shared.findBarrier(load.barrier);
   if (!barrier)
     return refuse(fmt::format("no mbarrier at {}", SharedMemory::place(load.barrier)));
-  copyBox(load.map, load.coordinates, block.shared, load.dst);
-  barrier->txBytes -= load.map.boxBytes();
-  barrier->landed.push_back({load.dst, load.map.boxBytes()});
+  if (load.isWord)
+    std::memcpy(block.shared.at(load.dst), &load.word, sizeof load.word);
+  else
+    copyBox(load.map, load.coordinates, block.shared, load.dst);
+  barrier->holdsStores |= load.isWord;
+  barrier->txBytes -= load.bytes();
+  barrier->landed.push_back({load.dst, load.bytes()});
   completePhaseIfDone(block.shared, *barrier);
   return true;
 }
@@ -319,38 +324,61 @@ void Cluster::load(Fiber &f, int dst, const TensorMap &packed, const int *coordi
   const bool isMulticast = ctaMask >= 0;
   if (isMulticast && (ctaMask == 0 || ctaMask >> size()))
     fail(op, Text::format("block mask {:#x} in a cluster of {}", ctaMask, size()));
-  const int bytes = map.boxBytes();
+  PendingLoad pending = {map, {}, dst, barrierAddress, 0, f.block, f.thread, op};
+  std::copy_n(coordinates, rank, pending.coordinates.begin());
   for (int target = 0; target < size(); ++target) {
     if (isMulticast ? !(ctaMask >> target & 1) : target != f.block->rank)
       continue;
-    Block &block = *blocks[target];
-    if (block.live == 0)
-      fail(op, Text::format("block {} of the cluster has already ended", target));
-    if (const Text message =
-            block.shared.refuseAsyncWrite(dst, bytes, &block == f.block ? f.thread : -1);
-        !message.empty())
-      fail(op, message);
-    const Mbarrier &barrier = barrierAt(block, barrierAddress, op);
-    if (!block.shared.isInitFenced(barrier))
-      fail(op, Text::format(
-                   "the mbarrier at {} was initialised, but no fence_mbarrier_init has followed",
-                   SharedMemory::place(barrierAddress)));
-    block.shared.startLoad(dst, bytes);
-    uint32_t item;
-    if (freeLoads.empty()) {
-      item = static_cast<uint32_t>(loads.size());
-      loads.emplace_back();
-    } else {
-      item = freeLoads.back();
-      freeLoads.pop_back();
-    }
-    PendingLoad &load = loads[item];
-    load = {map, {}, dst, barrierAddress, target, f.block, f.thread, op};
-    std::copy_n(coordinates, rank, load.coordinates.begin());
-    schedule(Event::Kind::Load, item, launch.options->loadLatency);
+    pending.rank = target;
+    send(f, pending);
     launch.tmaLoads.fetch_add(1, std::memory_order_relaxed);
-    launch.tmaBytes.fetch_add(bytes, std::memory_order_relaxed);
+    launch.tmaBytes.fetch_add(pending.bytes(), std::memory_order_relaxed);
   }
+}
+
+void Cluster::storeAsync(Fiber &f, int address, int value, int barrier, int rank) {
+  const char *op = "st_async_i32";
+  if (rank < 0 || rank >= size())
+    fail(op, Text::format("rank {} in a cluster of {}", rank, size()));
+  if (address % 4)
+    fail(op, Text::format("address {} is not a multiple of 4", SharedMemory::place(address)));
+  PendingLoad pending = {};
+  pending.dst = address;
+  pending.barrier = barrier;
+  pending.rank = rank;
+  pending.issuer = f.block;
+  pending.thread = f.thread;
+  pending.op = op;
+  pending.isWord = true;
+  pending.word = value;
+  send(f, pending);
+}
+
+/// Sends `pending` on its way, unless what lies at its destination forbids that.
+void Cluster::send(Fiber &f, const PendingLoad &pending) {
+  Block &block = *blocks[pending.rank];
+  if (block.live == 0)
+    fail(pending.op, Text::format("block {} of the cluster has already ended", pending.rank));
+  if (const Text message = block.shared.refuseAsyncWrite(pending.dst, pending.bytes(),
+                                                         &block == f.block ? f.thread : -1);
+      !message.empty())
+    fail(pending.op, message);
+  const Mbarrier &barrier = barrierAt(block, pending.barrier, pending.op);
+  if (!block.shared.isInitFenced(barrier))
+    fail(pending.op,
+         Text::format("the mbarrier at {} was initialised, but no fence_mbarrier_init has followed",
+                      SharedMemory::place(pending.barrier)));
+  block.shared.startLoad(pending.dst, pending.bytes());
+  uint32_t item;
+  if (freeLoads.empty()) {
+    item = static_cast<uint32_t>(loads.size());
+    loads.emplace_back();
+  } else {
+    item = freeLoads.back();
+    freeLoads.pop_back();
+  }
+  loads[item] = pending;
+  schedule(Event::Kind::Load, item, launch.options->loadLatency);
 }
 
 void Cluster::wgmmaCommit(Fiber &f) {

@@ -142,9 +142,12 @@ public:
   void setRegisters(Fiber &f, int registers, bool grow);
   Mbarrier &barrierAt(Block &block, int address, const char *op);
   void arrive(Block &block, Mbarrier &barrier, const char *op);
-  void waitBarrier(Fiber &f, int address, int parity);
+  /// `ofCluster`: the wait is of cluster scope, so that it orders what other blocks have stored.
+  void waitBarrier(Fiber &f, int address, int parity, bool ofCluster);
   void load(Fiber &f, int dst, const TensorMap &map, const int *coordinates, int rank, int barrier,
             int ctaMask, const char *op);
+  /// Stores a word to block `rank`, where it counts as 4 bytes of the mbarrier.
+  void storeAsync(Fiber &f, int address, int value, int barrier, int rank);
   void wgmma(Fiber &f, float *registers, const WgmmaShape &shape);
   void wgmmaCommit(Fiber &f);
   void wgmmaWait(Fiber &f, int groups);
@@ -184,6 +187,7 @@ private:
       return due != other.due ? due > other.due : order > other.order;
     }
   };
+  /// A box of a tensor, or a word of a thread, on its way.
   struct PendingLoad {
     PackedMap map;
     std::array<int, 5> coordinates;
@@ -193,6 +197,9 @@ private:
     Block *issuer;
     int thread;
     const char *op;
+    bool isWord = false;
+    int word = 0;
+    int bytes() const { return isWord ? 4 : map.boxBytes(); }
   };
 
   static void fiberEntry();
@@ -205,6 +212,7 @@ private:
   void schedule(Event::Kind kind, uint32_t item, int latency);
   bool deliver(const Event &event);
   bool deliverLoad(const PendingLoad &load);
+  void send(Fiber &f, const PendingLoad &load);
   bool stopWith(std::string message, std::vector<std::string> notes = {});
   Fiber *nextReady();
   bool wakePolls();

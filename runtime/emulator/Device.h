@@ -31,7 +31,7 @@ struct alignas(64) TensorMap {
   X(void, mbarrierExpectTx, (int barrier, int bytes))                                              \
   X(void, mbarrierArrive, (int barrier))                                                           \
   X(void, mbarrierArriveCluster, (int barrier, int rank))                                          \
-  X(void, mbarrierWait, (int barrier, int parity))                                                 \
+  X(void, mbarrierWait, (int barrier, int parity, int ofCluster))                                  \
   X(void, fenceMbarrierInit, ())                                                                   \
   X(void, fenceProxyAsync, ())                                                                     \
   X(void, fenceProxyGlobal, ())                                                                    \
@@ -48,6 +48,7 @@ struct alignas(64) TensorMap {
   X(void, loadShared, (int address, int *to, int words, const char *op))                           \
   X(int, loadSharedByte, (int address, const char *op))                                            \
   X(void, storeShared, (int address, const int *from, int words, const char *op))                  \
+  X(void, storeAsync, (int address, int value, int barrier, int rank))                             \
   X(void, storeMatrix, (int address, const int *registers))                                        \
   X(void, loadGlobal, (const void *p, long long offset, void *to, int bytes, const char *op))      \
   X(void, storeGlobal, (void *p, long long offset, const void *from, int bytes, const char *op))   \
@@ -190,7 +191,10 @@ MOEJIT_WRAPPER void mbarrier_arrive_cluster(int barrier, int rank) {
   MOEJIT_DEVICE->mbarrierArriveCluster(barrier, rank);
 }
 MOEJIT_WRAPPER void mbarrier_wait(int barrier, int parity) {
-  MOEJIT_DEVICE->mbarrierWait(barrier, parity);
+  MOEJIT_DEVICE->mbarrierWait(barrier, parity, 0);
+}
+MOEJIT_WRAPPER void mbarrier_wait_cluster(int barrier, int parity) {
+  MOEJIT_DEVICE->mbarrierWait(barrier, parity, 1);
 }
 MOEJIT_WRAPPER void fence_mbarrier_init() { MOEJIT_DEVICE->fenceMbarrierInit(); }
 MOEJIT_WRAPPER void fence_proxy_async() { MOEJIT_DEVICE->fenceProxyAsync(); }
@@ -242,6 +246,22 @@ MOEJIT_WRAPPER void tma_load_3d_multicast(int dst, const TensorMap &map, int c0,
                                           int barrier, int ctaMask) {
   const int c[] = {c0, c1, c2};
   MOEJIT_DEVICE->tmaLoad(dst, &map, c, 3, barrier, ctaMask & 0xffff, "tma_load_3d_multicast");
+}
+
+MOEJIT_WRAPPER void tma_load_1d_hint_multicast(int dst, const TensorMap &map, int c0, int barrier,
+                                               long long, int ctaMask) {
+  MOEJIT_DEVICE->tmaLoad(dst, &map, &c0, 1, barrier, ctaMask & 0xffff,
+                         "tma_load_1d_hint_multicast");
+}
+MOEJIT_WRAPPER void tma_load_2d_hint_multicast(int dst, const TensorMap &map, int c0, int c1,
+                                               int barrier, long long, int ctaMask) {
+  const int c[] = {c0, c1};
+  MOEJIT_DEVICE->tmaLoad(dst, &map, c, 2, barrier, ctaMask & 0xffff, "tma_load_2d_hint_multicast");
+}
+MOEJIT_WRAPPER void tma_load_3d_hint_multicast(int dst, const TensorMap &map, int c0, int c1,
+                                               int c2, int barrier, long long, int ctaMask) {
+  const int c[] = {c0, c1, c2};
+  MOEJIT_DEVICE->tmaLoad(dst, &map, c, 3, barrier, ctaMask & 0xffff, "tma_load_3d_hint_multicast");
 }
 
 // wgmma: the high descriptor word is K-major, SWIZZLE_128B, SBO 1024.
@@ -301,6 +321,9 @@ MOEJIT_WRAPPER int ld_shared_u8(int address) {
 }
 MOEJIT_WRAPPER void st_shared_i32(int address, int value) {
   MOEJIT_DEVICE->storeShared(address, &value, 1, "st_shared_i32");
+}
+MOEJIT_WRAPPER void st_async_i32(int address, int value, int barrier, int rank) {
+  MOEJIT_DEVICE->storeAsync(address, value, barrier, rank);
 }
 MOEJIT_WRAPPER void st_shared_f32(int address, float value) {
   const int bits = bits_f32(value);

@@ -116,9 +116,9 @@ void mbarrierArriveCluster(int address, int rank) {
   f.cluster->arrive(block, barrier, op);
 }
 
-void mbarrierWait(int address, int parity) {
+void mbarrierWait(int address, int parity, int ofCluster) {
   Fiber &f = MOEJIT_CALLER;
-  f.cluster->waitBarrier(f, address, parity);
+  f.cluster->waitBarrier(f, address, parity, ofCluster != 0);
 }
 void fenceMbarrierInit() {
   Fiber &f = MOEJIT_CALLER;
@@ -201,6 +201,11 @@ void storeShared(int address, const int *from, int words, const char *op) {
   if (const Text message = shared.refuseWrite(address, bytes, f.thread); !message.empty())
     f.cluster->fail(op, message);
   shared.store(address, from, bytes, f.thread);
+}
+
+void storeAsync(int address, int value, int barrier, int rank) {
+  Fiber &f = MOEJIT_CALLER;
+  f.cluster->storeAsync(f, address, value, barrier, rank);
 }
 
 void storeMatrix(int address, const int *registers) {

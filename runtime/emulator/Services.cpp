@@ -142,12 +142,17 @@ void Cluster::arrive(Block &block, Mbarrier &barrier, const char *op) {
   completePhaseIfDone(block.shared, barrier);
 }
 
-void Cluster::waitBarrier(Fiber &f, int address, int parity) {
-  Mbarrier &barrier = barrierAt(*f.block, address, "mbarrier_wait");
+void Cluster::waitBarrier(Fiber &f, int address, int parity, bool ofCluster) {
+  const char *op = ofCluster ? "mbarrier_wait_cluster" : "mbarrier_wait";
+  Mbarrier &barrier = barrierAt(*f.block, address, op);
   if (parity != 0 && parity != 1)
-    fail("mbarrier_wait", Text::format("parity {} is not 0 or 1", parity));
+    fail(op, Text::format("parity {} is not 0 or 1", parity));
   while (static_cast<int>(barrier.phase & 1) == parity)
-    suspend(f, barrier.waiters, {Wait::Kind::Mbarrier, address, parity, "mbarrier_wait"});
+    suspend(f, barrier.waiters, {Wait::Kind::Mbarrier, address, parity, op});
+  if (barrier.holdsStores && !ofCluster)
+    fail(op, Text::format("a block of the cluster has stored words for the mbarrier at {}: a wait "
+                          "of block scope does not order them (mbarrier_wait_cluster does)",
+                          SharedMemory::place(address)));
   f.block->shared.races.acquire(f.thread, barrier.passed);
   f.block->shared.observe(barrier);
 }

@@ -40,6 +40,7 @@ struct Mbarrier {
   std::vector<LandedBox> complete; ///< boxes of complete phases that no thread has waited for
   uint32_t initFence = 0;          ///< fences its initialising thread had executed at mbarrier_init
   VectorClock arrived;             ///< what those know who came in the current phase
+  bool holdsStores = false;        ///< bytes of st.async have been delivered to it
   VectorClock passed;              ///< what those learn who wait for the complete phases
   int number = 0;                  ///< of the block's barriers, in the order of their first init
   WaitList waiters;

@@ -264,6 +264,28 @@ do {
 } while (!done);}];
 }
 
+def Ptx_MbarrierWaitClusterOp : Ptx_Instr<"mbarrier_wait_cluster", [Ptx_Synchronizes]> {
+  let summary = "Wait like `ptx.mbarrier_wait`, for what another block of the cluster has stored";
+  let description = [{
+    PTX `mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64` in a loop.
+
+    ```mlir
+    ptx.mbarrier_wait_cluster %full, %phase
+    ```
+  }];
+  let arguments = (ins I32:$barrier, I32:$parity);
+  let assemblyFormat = "$barrier `,` $parity attr-dict";
+  let parameters = "int barrier, int parity";
+  let body = [{int done;
+do {
+  asm volatile("{\n"
+               ".reg .pred p;\n"
+               "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+               "selp.b32 %0, 1, 0, p;\n"
+               "}" : "=r"(done) : "r"(barrier), "r"(parity) : "memory");
+} while (!done);}];
+}
+
 def Ptx_FenceMbarrierInitOp : Ptx_Instr<"fence_mbarrier_init", [Ptx_Synchronizes]> {
   let summary = "Make initialised barriers visible to the cluster and to copies";
   let description = [{ PTX `fence.mbarrier_init.release.cluster`. }];

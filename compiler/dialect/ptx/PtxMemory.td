@@ -21,13 +21,15 @@ def Ptx_TmaLoadOp : Ptx_ParametricInstr<"tma_load", [AttrSizedOperandSegments]> 
   let description = [{
     PTX `cp.async.bulk.tensor.Nd.shared::cluster.global.mbarrier::complete_tx::bytes`, N from 1 to
     3; coordinate 0 is the contiguous dimension. `policy` adds `.L2::cache_hint`, `multicast` adds
-    `.multicast::cluster` with a mask of blocks; one of the two at most. `dst` is 128-byte aligned
-    (1024 for SWIZZLE_128B); outside the tensor zeros are written, and still counted as bytes.
+    `.multicast::cluster` with a mask of blocks: the box arrives at the same addresses, and its bytes
+    at the same barrier, of each. `dst` is 128-byte aligned (1024 for SWIZZLE_128B); outside the
+    tensor zeros are written, and still counted as bytes.
 
     ```mlir
     ptx.tma_load %dst, %map[%k, %row], %full
     ptx.tma_load %dst, %map[%k, %row], %full policy %evictFirst
     ptx.tma_load %dst, %map[%k, %row], %full multicast %mask
+    ptx.tma_load %dst, %map[%k, %row], %full policy %evictFirst multicast %mask
     ```
   }];
   let arguments = (ins Ptx_SharedWrite:$dst, Arg<Ptx_Tmap, "", [Ptx_ReadGlobal]>:$map,
@@ -149,6 +151,30 @@ def Ptx_StmatrixX4Op : Ptx_Instr<"stmatrix_x4", [Ptx_Convergent]> {
   let parameters = "int address, int r0, int r1, int r2, int r3";
   let assembly = "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};";
   let constraints = [{:: "r"(address), "r"(r0), "r"(r1), "r"(r2), "r"(r3) : "memory"}];
+}
+
+def Ptx_StAsyncI32Op : Ptx_Instr<"st_async_i32"> {
+  let summary = "Store a word to block `rank` of the cluster, completing on a barrier there";
+  let description = [{
+    PTX `mapa.shared::cluster.u32` of both addresses, then
+    `st.async.shared::cluster.mbarrier::complete_tx::bytes.b32`: the barrier counts 4 bytes, and who
+    waits for it by `ptx.mbarrier_wait_cluster` sees the word.
+
+    ```mlir
+    ptx.st_async_i32 %address, %value, %barrier, %rank
+    ```
+  }];
+  let arguments = (ins Ptx_SharedWrite:$address, I32:$value, Ptx_Barrier:$barrier, I32:$rank);
+  let assemblyFormat = "$address `,` $value `,` $barrier `,` $rank attr-dict";
+  let parameters = "int address, int value, int barrier, int rank";
+  let assembly = [{{
+.reg .b32 place, signal;
+mapa.shared::cluster.u32 place, %0, %3;
+mapa.shared::cluster.u32 signal, %2, %3;
+st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [place], %1, [signal];
+}
+  }];
+  let constraints = [{:: "r"(address), "r"(value), "r"(barrier), "r"(rank) : "memory"}];
 }
 
 //===- Global memory (PTX ISA, Data Movement: ld, ld.global.nc, st, atom) ---------------------===//

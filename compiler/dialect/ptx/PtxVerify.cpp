@@ -162,8 +162,6 @@ LogicalResult moejit::ptx::verifyRegisterCount(Operation *op, uint32_t registers
 LogicalResult TmaLoadOp::verify() {
   if (getCoords().empty() || getCoords().size() > 3)
     return emitOpError() << "takes 1 to 3 coordinates, got " << getCoords().size();
-  if (getPolicy() && getMulticast())
-    return emitOpError() << "takes a policy or a multicast mask, got both";
   return success();
 }
 

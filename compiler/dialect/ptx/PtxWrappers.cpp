@@ -122,24 +122,31 @@ std::string TmaLoadOp::wrapperSource() {
   std::string assembly = "cp.async.bulk.tensor." + std::to_string(rank) +
                          "d.shared::cluster.global.mbarrier::complete_tx::bytes";
   std::string places, constraints = ":: \"r\"(dst), \"l\"(&map), \"r\"(barrier)";
+  size_t place = 3;
   for (size_t d = 0; d < rank; ++d) {
     std::string coordinate = "c" + std::to_string(d);
     parameters += "int " + coordinate + ", ";
-    places += (d ? ", %" : "%") + std::to_string(3 + d);
+    places += d ? ", %" : "%";
+    places += std::to_string(place++);
     constraints += ", \"r\"(" + coordinate + ")";
   }
   parameters += "int barrier";
-  std::string last = ", %" + std::to_string(3 + rank);
-  if (getPolicy()) {
+  // The mask comes before the policy in PTX, after it in the operands of the op.
+  std::string last;
+  if (getPolicy())
     parameters += ", long long policy";
-    assembly += ".L2::cache_hint";
-    constraints += ", \"l\"(policy)";
-  } else if (getMulticast()) {
+  if (getMulticast()) {
     parameters += ", int ctaMask";
     assembly += ".multicast::cluster";
     constraints += ", \"h\"((short)ctaMask)";
-  } else {
-    last.clear();
+    last += ", %";
+    last += std::to_string(place++);
+  }
+  if (getPolicy()) {
+    assembly += ".L2::cache_hint";
+    constraints += ", \"l\"(policy)";
+    last += ", %";
+    last += std::to_string(place++);
   }
   assembly += "\n[%0], [%1, {" + places + "}], [%2]" + last + ";";
   constraints += " : \"memory\"";

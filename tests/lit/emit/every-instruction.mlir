@@ -70,6 +70,12 @@ ptx.kernel @every_instruction(
     ptx.tma_load %shared, %map1[%zero], %shared multicast %mask
     ptx.tma_load %shared, %map2[%zero, %rows], %shared multicast %mask
     ptx.tma_load %shared, %map3[%zero, %rows, %one], %shared multicast %mask
+    // CUDA: tma_load_1d_hint_multicast(shared, map1, 0, shared, evictFirst, 3);
+    ptx.tma_load %shared, %map1[%zero], %shared policy %first multicast %mask
+    ptx.tma_load %shared, %map2[%zero, %rows], %shared policy %first multicast %mask
+    ptx.tma_load %shared, %map3[%zero, %rows, %one], %shared policy %first multicast %mask
+    // CUDA: st_async_i32(shared, rows, shared, rank);
+    ptx.st_async_i32 %shared, %rows, %shared, %rank
     ptx.mbarrier_arrive %shared
     ptx.mbarrier_arrive_cluster %shared, %rank
     // PTX-DAG: setmaxnreg.dec.sync.aligned.u32
@@ -84,6 +90,11 @@ ptx.kernel @every_instruction(
     // PTX-DAG: cp.async.bulk.tensor.1d.{{.*}}.multicast::cluster
     // PTX-DAG: cp.async.bulk.tensor.2d.{{.*}}.multicast::cluster
     // PTX-DAG: cp.async.bulk.tensor.3d.{{.*}}.multicast::cluster
+    // PTX-DAG: cp.async.bulk.tensor.1d.{{.*}}.multicast::cluster.L2::cache_hint
+    // PTX-DAG: cp.async.bulk.tensor.2d.{{.*}}.multicast::cluster.L2::cache_hint
+    // PTX-DAG: cp.async.bulk.tensor.3d.{{.*}}.multicast::cluster.L2::cache_hint
+    // PTX-DAG: mapa.shared::cluster.u32 signal,
+    // PTX-DAG: st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [place],
     // PTX-DAG: createpolicy.fractional.L2::evict_first.b64
     // PTX-DAG: createpolicy.fractional.L2::evict_last.b64
     // PTX-DAG: mbarrier.arrive.shared::cta.b64 _,
@@ -93,6 +104,7 @@ ptx.kernel @every_instruction(
     // CUDA: setmaxnreg_inc<232>();
     ptx.setmaxnreg_inc 232
     ptx.mbarrier_wait %shared, %zero
+    ptx.mbarrier_wait_cluster %shared, %zero
     // CUDA: float acc[2][64];
     %acc = ptx.regs {ptx.name = "acc"} : !ptx.regs<2x64xf32>
     %small = ptx.regs {ptx.name = "small"} : !ptx.regs<4xf32>
@@ -136,6 +148,7 @@ ptx.kernel @every_instruction(
     ptx.regs_pin %pairs[1] : !ptx.regs<2x4xi32>
     // PTX-DAG: setmaxnreg.inc.sync.aligned.u32
     // PTX-DAG: mbarrier.try_wait.parity.shared::cta.b64
+    // PTX-DAG: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64
     // PTX-DAG: fence.proxy.async.shared::cta;
     // PTX-DAG: wgmma.fence.sync.aligned;
     // PTX-DAG: wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3

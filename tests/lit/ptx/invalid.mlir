@@ -179,14 +179,6 @@ ptx.kernel @coordinates(%map: !ptx.tmap) attributes {threads = 128 : i32} {
 
 // -----
 
-ptx.kernel @both(%map: !ptx.tmap, %policy: i64) attributes {threads = 128 : i32} {
-  %c = arith.constant 0 : i32
-  // expected-error @+1 {{'ptx.tma_load' op takes a policy or a multicast mask, got both}}
-  ptx.tma_load %c, %map[%c], %c policy %policy multicast %c
-}
-
-// -----
-
 ptx.kernel @vector() attributes {threads = 128 : i32} {
   %words = ptx.regs : !ptx.regs<8xi32>
   %c = arith.constant 0 : i32

@@ -34,6 +34,8 @@ ptx.kernel @kernel(%map: !ptx.tmap {ptx.name = "map"}, %p: !ptx.ptr, %rows: i32 
   ptx.tma_load %one, %map[%one], %one policy %policy
   // CHECK: ptx.tma_load %{{.*}}, %map[%{{.*}}, %{{.*}}, %{{.*}}], %{{.*}} multicast %{{.*}}
   ptx.tma_load %one, %map[%one, %one, %one], %one multicast %one
+  // CHECK: ptx.tma_load %{{.*}}, %map[%{{.*}}], %{{.*}} policy %{{.*}} multicast %{{.*}}
+  ptx.tma_load %one, %map[%one], %one policy %policy multicast %one
   // CHECK: ptx.bar_sync 3, 128
   ptx.bar_sync 3, 128
   // CHECK: ptx.ld_shared_v4 %{{.*}}, %[[WORDS]] : !ptx.regs<4xi32>
