@@ -21,6 +21,16 @@ struct OptionalPass {
 
 /// Later passes work on what earlier ones made, and each on what is left when any are missing.
 const OptionalPass schedule[] = {
+    // First, while slots are filled in one place.
+    {"tile-multicast",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       if (plan.cluster == 1)
+         return nullptr;
+       tile::TileMulticastOptions options;
+       options.blocks = plan.cluster;
+       options.side = namesOf(plan.clusterSide)[size_t(plan.clusterSide)];
+       return tile::createTileMulticast(options);
+     }},
     {"tile-split-columns",
      [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
        return plan.split == WarpgroupSplit::Columns ? tile::createTileSplitColumns() : nullptr;
@@ -37,8 +47,12 @@ const OptionalPass schedule[] = {
      [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
        return plan.skipEmptyRows ? tile::createTileUnswitchRows() : nullptr;
      }},
-    {"tile-gather-live-rows",
-     [](const KernelPlan &) -> std::unique_ptr<Pass> { return tile::createTileGatherLiveRows(); }},
+    {"tile-load-live-rows",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       tile::TileLoadLiveRowsOptions options;
+       options.together = plan.liveRows;
+       return tile::createTileLoadLiveRows(options);
+     }},
     {"tile-prefetch-tile",
      [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
        return plan.prefetchTile ? tile::createTilePrefetchTile() : nullptr;

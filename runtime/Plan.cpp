@@ -282,6 +282,23 @@ Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &
                               "1 to 4 and 1 to {}",
                               plan.stages, plan.warpgroups, plan.raster, mostRaster),
                   "");
+  if (plan.liveRows != 0 &&
+      (plan.liveRows < 8 || plan.liveRows % 8 != 0 || plan.tileM % plan.liveRows != 0))
+    return refuse(
+        fmt::format("plan: liveRows is {}, expected 0 or a multiple of 8 that divides the "
+                    "{} rows of a tile",
+                    plan.liveRows, plan.tileM),
+        "a load brings whole swizzle atoms, 8 rows of 128 bytes");
+  if (plan.cluster != 1 && plan.cluster != 2)
+    return refuse(fmt::format("plan: cluster is {}, expected 1 or 2", plan.cluster),
+                  "clusters of 4 measured slower, and not all fit a GPU of 132 SMs");
+  if (plan.cluster > 1 && spec.dispatch == Dispatch::Batched)
+    return refuse("plan: blocks of a cluster share boxes of x, batched gathers rows",
+                  "use cluster = 1");
+  if (plan.cluster > 1 && plan.clusterSide == ClusterSide::Columns && spec.n <= plan.tileN)
+    return refuse(fmt::format("plan: the {} columns of y are one tile of {}, a cluster takes {}",
+                              spec.n, plan.tileN, plan.cluster),
+                  "use a narrower tile, or cluster = 1");
   bool divides = plan.split == WarpgroupSplit::Columns ? plan.tileN % (8 * plan.warpgroups) == 0
                                                        : plan.tileM % (64 * plan.warpgroups) == 0;
   if (!divides)
@@ -300,8 +317,9 @@ Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &
   int64_t threads = 128 * (plan.warpgroups + 1);
   int64_t blockRegisters = 65536 / threads / 8 * 8 * threads;
   // Without roles these fields say nothing, and may be any numbers.
-  int64_t registers =
-      plan.specializeWarps ? 128 * (plan.producerRegs + plan.warpgroups * plan.consumerRegs) : 0;
+  int64_t registers = plan.specializeWarps
+                          ? 128 * (plan.producerRegs + plan.warpgroups * plan.consumerRegs)
+                          : 0;
   if (registers > blockRegisters)
     return refuse(
         fmt::format("plan: roles take {} registers, a block has {}", registers, blockRegisters),

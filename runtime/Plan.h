@@ -18,6 +18,9 @@ enum class WarpgroupSplit { Rows, Columns };
 enum class SchedulerKind { Static, Queue };
 enum class StorePath { Direct, Staged };
 enum class CachePolicy { Normal, EvictFirst };
+/// Where the blocks of a cluster are neighbours: tiles side by side share rows of x, tiles one
+/// above the other share columns of the weights.
+enum class ClusterSide { Columns, Rows };
 
 /// The names of all values of an enumeration of plans, in their order; the argument only says
 /// which.
@@ -25,6 +28,7 @@ std::span<const char *const> namesOf(WarpgroupSplit);
 std::span<const char *const> namesOf(SchedulerKind);
 std::span<const char *const> namesOf(StorePath);
 std::span<const char *const> namesOf(CachePolicy);
+std::span<const char *const> namesOf(ClusterSide);
 
 /// One list of fields makes the struct, its key text, its JSON and the `#moe.plan` attribute.
 /// X(type, name, default, meaning)
@@ -41,6 +45,7 @@ std::span<const char *const> namesOf(CachePolicy);
   X(SchedulerKind, scheduler, SchedulerKind::Queue, "how blocks come by their next tile")          \
   X(int64_t, raster, 16, "row tiles that share one sweep over the columns")                        \
   X(StorePath, store, StorePath::Staged, "how results reach global memory")                        \
+  X(int64_t, liveRows, 0, "rows of x of one load, where a tile may have fewer; 0: all in one")     \
   X(bool, skipEmptyRows, true, "64-row batches past the last row issue no wgmma")                  \
   X(bool, hoistRelease, true, "a slot is freed before the last promotion reads registers")         \
   X(bool, unrollSlots, false, "slots are constants where steps are a multiple of them")            \
@@ -48,6 +53,8 @@ std::span<const char *const> namesOf(CachePolicy);
   X(int64_t, vectors, 1, "vectors of eight elements a lane of a quantization has under way")       \
   X(int64_t, granuleWarps, 1, "warps that quantize one long granule together")                     \
   X(CachePolicy, weightPolicy, CachePolicy::Normal, "L2 eviction priority of weight loads")        \
+  X(int64_t, cluster, 1, "blocks that take neighbouring tiles and load what these share once")     \
+  X(ClusterSide, clusterSide, ClusterSide::Columns, "where those tiles are neighbours")            \
   X(bool, checked, false, "routing and scales are looked at, and findings reported")
 
 struct KernelPlan {

@@ -39,11 +39,12 @@ struct RowDraw {
   double fragments = 0; ///< of 64 rows
 };
 
-RowDraw drawRows(int64_t rows, int64_t experts, int64_t tileM) {
+/// Tiles come in sets of `together`: those of a cluster that lack rows are taken all the same.
+RowDraw drawRows(int64_t rows, int64_t experts, int64_t tileM, int64_t together) {
   RowDraw mean;
   auto add = [&](int64_t count, double weight) {
     mean.active += count > 0 ? weight : 0;
-    mean.tiles += weight * double(ceilDivide(count, tileM));
+    mean.tiles += weight * double(ceilDivide(count, tileM * together) * together);
     mean.fragments += weight * double(ceilDivide(count, 64));
   };
   if (experts <= 1 || rows == 0) {
@@ -135,8 +136,12 @@ PlanEstimate estimatePlan(const KernelPlan &plan, const Spec &spec, const Target
   if (spec.computation == Computation::Quantize)
     return estimateQuantize(spec, target, rows);
   PlanEstimate estimate;
-  RowDraw draw = drawRows(rows, spec.numExperts, plan.tileM);
-  auto columns = double(ceilDivide(spec.n, plan.tileN)), experts = double(spec.numExperts);
+  // Of what the tiles of a cluster share, each block loads its part.
+  const int64_t beside = plan.clusterSide == ClusterSide::Columns ? plan.cluster : 1;
+  const int64_t below = plan.clusterSide == ClusterSide::Rows ? plan.cluster : 1;
+  RowDraw draw = drawRows(rows, spec.numExperts, plan.tileM, below);
+  auto columns = double(ceilDivide(spec.n, plan.tileN * beside) * beside);
+  auto experts = double(spec.numExperts);
   estimate.activeExperts = draw.active * experts;
   estimate.tiles = draw.tiles * experts * columns;
   double fragmentsOfTiles =
@@ -148,7 +153,7 @@ PlanEstimate estimatePlan(const KernelPlan &plan, const Spec &spec, const Target
     return estimate;
 
   double weights = estimate.activeExperts * double(spec.n) * double(spec.k);
-  double tilesOfExpert = draw.active > 0 ? draw.tiles / draw.active : 0;
+  double tilesOfExpert = draw.active > 0 ? draw.tiles / draw.active / double(below) : 0;
   if (plan.weightPolicy == CachePolicy::EvictFirst)
     weights *= 1 + fitted::rereadShare * std::max(0.0, tilesOfExpert - 1);
   double xBytes = spec.quantizeFrom ? double(elementBytes(*spec.quantizeFrom)) + 2 : 1;
@@ -175,7 +180,8 @@ PlanEstimate estimatePlan(const KernelPlan &plan, const Spec &spec, const Target
                        estimate.tiles * steps * fitted::scaledStepCycles * 2 /
                            double(plan.warpgroups) * scale
                  : estimate.fragments * steps * tileColumns * fitted::columnCycles * scale;
-  estimate.copyUs = estimate.tiles * steps * double((plan.tileM + plan.tileN) * plan.tileK) /
+  estimate.copyUs = estimate.tiles * steps *
+                    double((plan.tileM / beside + plan.tileN / below) * plan.tileK) /
                     copyBytesPerCycle * scale;
   estimate.tileUs = estimate.tiles * fitted::tileCycles * scale;
   // Without slots to run ahead, or without a warp that does, copies and dots take turns.

@@ -15,6 +15,7 @@ constexpr const char *splitNames[] = {"rows", "columns"};
 constexpr const char *schedulerNames[] = {"static", "queue"};
 constexpr const char *storeNames[] = {"direct", "staged"};
 constexpr const char *policyNames[] = {"normal", "evict_first"};
+constexpr const char *clusterSideNames[] = {"columns", "rows"};
 
 template <typename T> std::string valueText(const T &value) {
   if constexpr (std::is_same_v<T, bool>)
@@ -54,6 +55,7 @@ std::span<const char *const> namesOf(WarpgroupSplit) { return splitNames; }
 std::span<const char *const> namesOf(SchedulerKind) { return schedulerNames; }
 std::span<const char *const> namesOf(StorePath) { return storeNames; }
 std::span<const char *const> namesOf(CachePolicy) { return policyNames; }
+std::span<const char *const> namesOf(ClusterSide) { return clusterSideNames; }
 
 std::string planText(const KernelPlan &plan) {
   std::string text;

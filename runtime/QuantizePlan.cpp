@@ -99,6 +99,9 @@ Result<void> verifyQuantizePlan(const KernelPlan &plan) {
   if (plan.warpgroups < 1 || plan.warpgroups > 8)
     return refuse(fmt::format("plan: {} warpgroups, expected 1 to 8", plan.warpgroups),
                   "a block has at most 1024 threads");
+  if (plan.cluster != 1)
+    return refuse(fmt::format("plan: cluster is {}, expected 1", plan.cluster),
+                  "the boxes of a quantization share no loads");
   if (plan.vectors < 1 || plan.vectors > 8)
     return refuse(fmt::format("plan: vectors is {}, expected 1 to 8", plan.vectors),
                   "each takes 4 registers, 8 of f32 values");

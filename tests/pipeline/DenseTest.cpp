@@ -163,6 +163,17 @@ TEST_CASE("dense kernels with every optional pass and with none") {
   }
 }
 
+TEST_CASE("dense kernels in clusters along both sides") {
+  for (const DenseKernel &kernel : kernels)
+    for (ClusterSide side : {ClusterSide::Columns, ClusterSide::Rows}) {
+      KernelPlan paired = plan();
+      paired.cluster = 2;
+      paired.clusterSide = side;
+      checkDense(kernel, paired, {});
+      checkDense(kernel, paired, {"tile-use-queue", "tile-specialize-warps"});
+    }
+}
+
 TEST_CASE("dense kernels with each optional pass alone and with all others") {
   for (const DenseKernel &kernel : kernels)
     for (const std::string &pass : optionalPasses()) {

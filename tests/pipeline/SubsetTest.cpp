@@ -48,7 +48,11 @@ KernelPlan busyPlan() {
   plan.unrollSlots = true;
   plan.scheduler = SchedulerKind::Queue;
   plan.raster = 2;
+  plan.liveRows = 16;
   plan.weightPolicy = CachePolicy::EvictFirst;
+  plan.cluster = 2;
+  plan.clusterSide =
+      ClusterSide::Rows; // of x only live rows are loaded, which no other block knows
   plan.checked = true;
   return plan;
 }
@@ -95,17 +99,33 @@ std::vector<NamedPlan> variedPlans() {
   KernelPlan unpipelined = busyPlan();
   unpipelined.stages = 1;
   unpipelined.raster = 1;
+  KernelPlan beside = busyPlan();
+  beside.tileN = 128; // three tiles of columns: the last has no neighbour
+  beside.clusterSide = ClusterSide::Columns;
+  KernelPlan besideStatic = beside;
+  besideStatic.scheduler = SchedulerKind::Static;
+  besideStatic.specializeWarps = false;
+  KernelPlan alone = busyPlan();
+  alone.cluster = 1;
   KernelPlan direct = busyPlan();
   direct.store = StorePath::Direct;
   direct.prefetchTile = false;
   direct.skipEmptyRows = false;
   direct.hoistRelease = false;
   direct.scheduler = SchedulerKind::Static;
-  return {{"rows divided", rows},           {"three warpgroups", three},
-          {"64x128, eight slots", deep},    {"one warpgroup, three fragments of rows", tall},
-          {"one warpgroup, 64x128", small}, {"64x192", odd},
-          {"four warpgroups", wide},        {"warps alike", alike},
-          {"one stage", unpipelined},       {"direct stores, static, nothing early", direct}};
+  return {{"rows divided", rows},
+          {"three warpgroups", three},
+          {"64x128, eight slots", deep},
+          {"one warpgroup, three fragments of rows", tall},
+          {"one warpgroup, 64x128", small},
+          {"64x192", odd},
+          {"four warpgroups", wide},
+          {"warps alike", alike},
+          {"one stage", unpipelined},
+          {"direct stores, static, nothing early", direct},
+          {"tiles side by side", beside},
+          {"tiles side by side, static, alike", besideStatic},
+          {"no clusters", alone}};
 }
 
 /// None, all, each alone, all but each, and `count` drawn by `seed`.
@@ -170,8 +190,6 @@ TEST_CASE("subset of every optional pass does something for the busy plan") {
         continue;
       if (pass == "tile-deepen-quantize" || pass == "tile-share-granules")
         continue; // of quantizations: QuantizeTest.cpp
-      if (pass == "tile-gather-live-rows")
-        continue; // of batched rows: FusedTest.cpp
       CHECK(build(spec, busyPlan(), {pass}).source != whole.source);
     }
   }

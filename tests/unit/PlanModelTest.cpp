@@ -199,3 +199,23 @@ TEST_CASE("an explanation names the chosen plan, its source and the next one") {
   CHECK(tuned.text().starts_with("Measured: 40.0 us, the heuristic's plan 44.0 us."));
   CHECK(explainPlan(spec, Target(), 100, request).chosenBy == "heuristic");
 }
+
+TEST_CASE("a cluster halves the copies of what its tiles share, and pays for tiles without rows") {
+  const Spec spec = specOf(Scales::Block, 1, 4096, 7168);
+  auto estimate = [&](const char *change, int64_t rows) {
+    return estimatePlan(planOf((std::string("tileM=128,tileN=256,") + change).c_str()), spec,
+                        Target(), rows);
+  };
+  const PlanEstimate alone = estimate("cluster=1", 512);
+  const PlanEstimate beside = estimate("cluster=2", 512);
+  const PlanEstimate below = estimate("cluster=2,clusterSide=rows", 512);
+  CHECK(beside.tiles == alone.tiles);
+  CHECK(below.tiles == alone.tiles);
+  // 128 rows of x and 256 of weights a step: 320 with half of x, 256 with half of the weights.
+  CHECK(beside.copyUs == doctest::Approx(alone.copyUs * 320 / 384));
+  CHECK(below.copyUs == doctest::Approx(alone.copyUs * 256 / 384));
+  CHECK(beside.dotUs == doctest::Approx(alone.dotUs));
+  // Five tiles of rows are three pairs; sixteen of columns are eight either way.
+  CHECK(estimate("cluster=2,clusterSide=rows", 640).tiles == 6 * 16);
+  CHECK(estimate("cluster=2", 640).tiles == 5 * 16);
+}

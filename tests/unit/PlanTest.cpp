@@ -118,8 +118,15 @@ TEST_CASE("plans that differ in any field have different texts") {
   add([](KernelPlan &plan) { plan.scheduler = SchedulerKind::Static; });
   add([](KernelPlan &plan) { plan.store = StorePath::Direct; });
   add([](KernelPlan &plan) { plan.weightPolicy = CachePolicy::EvictFirst; });
+  add([](KernelPlan &plan) { plan.cluster = 2; });
+  add([](KernelPlan &plan) { plan.clusterSide = ClusterSide::Rows; });
   CHECK(planText(base).starts_with("tileM=128,tileN=256,tileK=128,stages=4,"));
   CHECK(planJson(base).starts_with("{\"tileM\": 128, "));
+}
+
+TEST_CASE("no heuristic takes clusters: no GPU has measured them yet") {
+  for (int64_t rows : {1, 32 * 16, 32 * 128, 32 * 512})
+    CHECK(choosePlan(blockScaled(32, 4096, 7168), Target(), rows).cluster == 1);
 }
 
 TEST_CASE("plans that cannot work are refused with what would") {

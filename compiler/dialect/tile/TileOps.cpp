@@ -67,8 +67,22 @@ LogicalResult KernelOp::verify() {
   if (getWarpgroups() < 1 || getThreads() > 1024)
     return emitOpError("takes 1 to 8 warpgroups, a producer's among them, got ")
            << getThreads() / 128;
+  if (getClusterSize() < 1 || getClusterSize() > 8)
+    return emitOpError("takes 1 to 8 blocks in a cluster, got ") << getClusterSize();
   return success();
 }
+
+namespace {
+
+/// What blocks of a cluster do together needs a kernel that has clusters.
+LogicalResult verifyCluster(Operation *op, bool isTogether) {
+  auto kernel = op->getParentOfType<KernelOp>();
+  if (isTogether && kernel && kernel.getClusterSize() < 2)
+    return op->emitOpError("works with other blocks of its cluster, but the kernel has none");
+  return success();
+}
+
+} // namespace
 
 StringRef KernelOp::getOperandName(unsigned index) {
   return cast<StringAttr>(getOperandNames()[index]).getValue();
@@ -103,7 +117,7 @@ LogicalResult SchedulerOp::verify() {
     return emitOpError("maps by a vector of known length, got ") << getMap().getType();
   if (!getOffsets() && !getCounts() && !getIds() && getExperts() != 1)
     return emitOpError("without offsets, counts or ids has one expert, got ") << getExperts();
-  return success();
+  return verifyCluster(*this, getCluster().has_value());
 }
 
 ParseResult ForTilesOp::parse(OpAsmParser &parser, OperationState &state) {
@@ -227,7 +241,7 @@ LogicalResult RingOp::verify() {
   if (getFieldOffsets() && getFieldOffsets()->size() != getFields().size())
     return emitOpError("has ") << getFields().size() << " fields but " << getFieldOffsets()->size()
                                << " offsets";
-  return success();
+  return verifyCluster(*this, getMulticast());
 }
 
 BlockType RingOp::getField(unsigned index) {
@@ -245,9 +259,18 @@ LogicalResult CopyOp::verify() {
   if (static_cast<int64_t>(getCoordinates().size()) != getView().getType().getRank())
     return emitOpError("wants ") << getView().getType().getRank() << " coordinates, got "
                                  << getCoordinates().size();
-  if (getFirst() && !getRowsBy())
-    return emitOpError("copies its first rows only, but they are not found by a scheduler");
-  return success();
+  if (getFirstPer() && (!getFirst() || getRowsBy()))
+    return emitOpError(
+        "copies rows per so many, which is for the first of rows that are not gathered");
+  if (getFirst() && !getRowsBy() && !getFirstPer())
+    return emitOpError("copies its first rows, but neither gathers them nor says per how many");
+  if (getFirstPer() && (*getFirstPer() < 8 || *getFirstPer() % 8 != 0))
+    return emitOpError("copies rows per multiple of 8, got ")
+           << static_cast<int64_t>(*getFirstPer());
+  if (getMulticast() && (getFirst() || getRowsBy()))
+    return emitOpError("sends all rows of a box to other blocks, or gathers them or copies the "
+                       "first only; not both");
+  return verifyCluster(*this, getMulticast());
 }
 
 //===-- Compute

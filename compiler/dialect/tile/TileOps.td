@@ -21,7 +21,8 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock, N
   let summary = "One launch: what every thread block runs";
   let description = [{
     Arguments are views; `operands` names what the launch binds to each (x, x_scales, w, w_scales, offsets, y).
-    `warpgroups` is the number of warpgroups that issue dots.
+    `warpgroups` is the number of warpgroups that issue dots, `cluster` how many blocks run together and can reach each
+    other's shared memory (1 where it is left away).
 
     ```mlir
     tile.kernel @dense(%x: !tile.view<?x512xf8E4M3FN>, %w: !tile.view<256x512xf8E4M3FN>, %y: !tile.view<?x256xbf16>)
@@ -29,11 +30,14 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock, N
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$operand_names, I64Attr:$warpgroups,
-                       OptionalAttr<I64Attr>:$shared_bytes, OptionalAttr<ArrayAttr>:$tensor_maps);
+                       OptionalAttr<I64Attr>:$shared_bytes, OptionalAttr<ArrayAttr>:$tensor_maps,
+                       OptionalAttr<I64Attr>:$cluster);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{
+    /// Blocks of a cluster, 1 where each is alone.
+    int64_t getClusterSize() { return getCluster().value_or(1); }
     /// The launch operand bound to block argument `index`.
     ::llvm::StringRef getOperandName(unsigned index);
     /// True when warps have roles of their own.
@@ -58,8 +62,9 @@ def Tile_OnceOp : Tile_Op<"once", [SingleBlock, NoTerminator]> {
 }
 
 def Tile_SyncOp : Tile_Op<"sync"> {
-  let summary = "Every thread of the block meets here";
-  let assemblyFormat = "attr-dict";
+  let summary = "Every thread of the block, or of its cluster, meets here";
+  let arguments = (ins UnitAttr:$cluster);
+  let assemblyFormat = "(`cluster` $cluster^)? attr-dict";
 }
 
 def Tile_RowsOp : Tile_Op<"rows", [Pure]> {
@@ -96,6 +101,10 @@ def Tile_SchedulerOp : Tile_Op<"scheduler", [AttrSizedOperandSegments]> {
     `static` order gives block b the tiles b, b + blocks, …. `queue` order gives it tile b, then what it draws from
     `counter`, an i32 in global memory that is zero when the kernel starts.
 
+    With `cluster columns` (or `rows`) the blocks of a cluster take neighbouring tiles of a row (or a column) of tiles of one
+    expert, together: as many of them are what is counted and drawn. Where fewer are left, the blocks past the last take it
+    too, with no rows.
+
     ```mlir
     %q = tile.scheduler (%off) tile [128, 256] columns 4096 experts 32 order static raster 1 zeroed : !tile.view<33xi32>
     ```
@@ -103,11 +112,11 @@ def Tile_SchedulerOp : Tile_Op<"scheduler", [AttrSizedOperandSegments]> {
   let arguments = (ins Optional<Tile_View>:$offsets, Optional<Tile_View>:$counts, Optional<Tile_View>:$ids, Optional<Tile_View>:$map,
                        Optional<Tile_View>:$counter, I64Attr:$tile_m, I64Attr:$tile_n, I64Attr:$columns,
                        I64Attr:$experts, Tile_OrderAttr:$order, I64Attr:$raster, UnitAttr:$zeroed,
-                       OptionalAttr<I64Attr>:$shared_offset);
+                       OptionalAttr<Tile_SideAttr>:$cluster, OptionalAttr<I64Attr>:$shared_offset);
   let results = (outs Tile_Scheduler:$result);
   let assemblyFormat = [{
     (`grouped` `(` $offsets^ `)`)? (`masked` `(` $counts^ `:` type($counts) `)`)? (`batched` `(` $ids^ `:` type($ids) `)`)? (`map` `(` $map^ `:` type($map) `)`)? `tile` `[` $tile_m `,` $tile_n `]` `columns` $columns `experts` $experts
-    `order` $order (`counter` `(` $counter^ `:` type($counter) `)`)? `raster` $raster (`zeroed` $zeroed^)? attr-dict
+    `order` $order (`counter` `(` $counter^ `:` type($counter) `)`)? `raster` $raster (`zeroed` $zeroed^)? (`cluster` $cluster^)? attr-dict
     (`:` type($offsets)^)?
   }];
   let hasVerifier = 1;
@@ -204,7 +213,8 @@ def Tile_UnpackOp : Tile_Op<"unpack", [Pure]> {
 def Tile_RingOp : Tile_Op<"ring"> {
   let summary = "Shared memory for `stages` slots, each with one block per field";
   let description = [{
-    `readers` warps release a slot. The layout attributes are assigned by `tile-allocate-shared`.
+    With `multicast` the blocks of a cluster fill the same slot of all their rings together: it is empty when the warps of
+    all of them have released it. The layout attributes are assigned by `tile-allocate-shared`.
 
     ```mlir
     %ring = tile.ring stages 4 [!tile.block<128x128xf8E4M3FN>, !tile.block<256x128xf8E4M3FN>]
@@ -212,9 +222,9 @@ def Tile_RingOp : Tile_Op<"ring"> {
   }];
   let arguments = (ins I64Attr:$stages, TypeArrayAttr:$fields, OptionalAttr<I64Attr>:$shared_offset,
                        OptionalAttr<I64Attr>:$stride, OptionalAttr<DenseI64ArrayAttr>:$field_offsets,
-                       OptionalAttr<I64Attr>:$barrier_offset);
+                       OptionalAttr<I64Attr>:$barrier_offset, UnitAttr:$multicast);
   let results = (outs Tile_Ring:$result);
-  let assemblyFormat = "`stages` $stages $fields attr-dict";
+  let assemblyFormat = "`stages` $stages $fields (`multicast` $multicast^)? attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     BlockType getField(unsigned index);
@@ -237,11 +247,14 @@ def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments]> {
     Lowers to `cp.async.bulk.tensor` (PTX ISA). A field of f8 with 128-byte rows is stored with SWIZZLE_128B. A bulk copy
     wants its first byte 16-byte aligned: a vector of scales starts at its coordinate rounded down to 16 bytes and
     carries 16 bytes more; single scales of a packed view are copied one by one, 16 bytes each, through a rank-1 map.
-    With `first` only so many rows of those `rows_by` finds are copied; the others of the field keep what was there.
+    With `first` only so many rows are copied, or up to `per` - 1 more where they are not gathered; the others of the field
+    keep what was there.
+    With `multicast` every block of the cluster names the same box: each copies as many of its rows, and sends them to all.
   }];
   let arguments = (ins Tile_View:$view, Variadic<I32>:$coordinates, Tile_Slot:$slot, Optional<Tile_Scheduler>:$rows_by,
-                       Optional<I32>:$first, I64Attr:$field, UnitAttr:$evict_first);
-  let assemblyFormat = "$view `[` $coordinates `]` (`rows_by` $rows_by^ (`first` $first^)?)? `->` $slot `[` $field `]` attr-dict `:` type($view)";
+                       Optional<I32>:$first, I64Attr:$field, UnitAttr:$evict_first, UnitAttr:$multicast,
+                       OptionalAttr<I64Attr>:$first_per);
+  let assemblyFormat = "$view `[` $coordinates `]` (`rows_by` $rows_by^)? (`first` $first^)? (`per` $first_per^)? `->` $slot `[` $field `]` (`multicast` $multicast^)? attr-dict `:` type($view)";
   let hasVerifier = 1;
 }
 

@@ -104,8 +104,8 @@ void Code::unroll(int64_t lower, int64_t upper, int64_t step, function_ref<void(
 }
 
 Value tile::threadValue(KernelOp kernel, ThreadValue value) {
-  static constexpr const char *names[] = {"thread",    "lane",   "warp",      "warpInGroup",
-                                          "warpgroup", "shared", "evictFirst"};
+  static constexpr const char *names[] = {"thread",    "lane",   "warp",       "warpInGroup",
+                                          "warpgroup", "shared", "evictFirst", "clusterRank"};
   StringRef identifier = names[static_cast<int>(value)];
   Block &entry = kernel.getBody().front();
   // The values stand in a prefix of the kernel, marked as such.
@@ -162,6 +162,9 @@ Value tile::threadValue(KernelOp kernel, ThreadValue value) {
     break;
   case ThreadValue::EvictFirst:
     result = ptx::CreatepolicyEvictFirstOp::create(builder, kernel.getLoc());
+    break;
+  case ThreadValue::ClusterRank:
+    result = ptx::ClusterRankOp::create(builder, kernel.getLoc());
     break;
   }
   result.getDefiningOp()->setAttr("tile.thread_value", builder.getStringAttr(identifier));

@@ -68,6 +68,7 @@ enum class ThreadValue {
   Warpgroup,   ///< index among the warpgroups that issue dots; of no meaning in a producer
   SharedBase,  ///< address of dynamic shared memory
   EvictFirst,  ///< L2 policy
+  ClusterRank, ///< of the block in its cluster
 };
 mlir::Value threadValue(KernelOp kernel, ThreadValue value);
 

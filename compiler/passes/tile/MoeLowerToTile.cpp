@@ -90,7 +90,8 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
     size_t yIndex =
         operand("y", viewOf({ShapedType::kDynamic, spec.n}, moe::mlirType(spec.outType, context)));
     auto program = KernelOp::create(builder, loc, kernel.getSymName(),
-                                    builder.getStrArrayAttr(names), warpgroups, nullptr, nullptr);
+                                    builder.getStrArrayAttr(names), warpgroups, nullptr, nullptr,
+                                    nullptr);
     Block *body = builder.createBlock(&program.getBody(), {}, types,
                                       SmallVector<Location>(types.size(), loc));
     Value x = body->getArgument(xIndex);
@@ -106,7 +107,7 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
         builder, loc, SchedulerType::get(context), isGrouped ? routing : Value(),
         isMasked ? routing : Value(), isBatched ? routing : Value(), map, Value(), tileM, tileN,
         spec.n, spec.numExperts, Order::Static, 1, isRouted && spec.skipped == Skipped::Zeroed,
-        nullptr);
+        nullptr, nullptr);
     rowsBy = isBatched ? Value(scheduler) : Value();
     // After the scheduler, so that a block sorts its rows while others quantize.
     if (quantizes)

@@ -87,15 +87,26 @@ struct AllocateShared : tile::impl::TileAllocateSharedBase<AllocateShared> {
     }
     kernel.setSharedBytes(used);
 
-    // Barriers and boundaries set up by the first threads are there for all after this.
+    // Barriers and boundaries set up by the first threads are there for all after this, those of
+    // the other blocks of a cluster too.
+    const bool isClustered = kernel.getClusterSize() > 1;
+    auto meets = [&](Operation *op) {
+      auto sync = dyn_cast_or_null<SyncOp>(op);
+      return sync && (sync.getCluster() || !isClustered);
+    };
     for (Operation &op : kernel.getBody().front())
       if (isa<RoleOp, ForTilesOp>(op)) {
         firstUse = &op;
         break;
       }
-    if (firstUse && !isa_and_nonnull<SyncOp>(firstUse->getPrevNode())) {
+    if (firstUse && !meets(firstUse->getPrevNode())) {
       OpBuilder at(firstUse);
-      SyncOp::create(at, kernel.getLoc());
+      SyncOp::create(at, kernel.getLoc(), isClustered);
+    }
+    // Shared memory that others may still reach must not end before they do.
+    if (isClustered && !meets(&kernel.getBody().front().back())) {
+      OpBuilder at = OpBuilder::atBlockEnd(&kernel.getBody().front());
+      SyncOp::create(at, kernel.getLoc(), true);
     }
   }
 };

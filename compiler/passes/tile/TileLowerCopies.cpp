@@ -18,6 +18,8 @@ namespace {
 /// Scales in the least that a bulk copy brings.
 int64_t copiedScalars(ViewType view) { return copiedBytes / view.getElementBytes(); }
 
+/// Rows of 128 bytes whose swizzle repeats.
+constexpr int64_t swizzleRows = 8;
 constexpr int64_t gatheredTogether = 2; // rows; the registers of a producer hold no more
 
 struct LowerCopies : tile::impl::TileLowerCopiesBase<LowerCopies> {
@@ -64,9 +66,29 @@ struct LowerCopies : tile::impl::TileLowerCopiesBase<LowerCopies> {
     }
     if (copy.getRowsBy())
       return lowerGathered(code, copy, view, extents, box, coordinates, destination, full, policy);
+    if (copy.getFirst())
+      return lowerFirst(code, copy, view, extents, box, coordinates, destination, full, policy);
+    Value mask;
+    if (copy.getMulticast()) {
+      const int64_t blocks = kernel.getClusterSize();
+      if (!ring.getMulticast() || layout.kind != FieldLayout::Kind::Matrix ||
+          box[1] % (swizzleRows * blocks) != 0)
+        return copy.emitOpError("sends parts of a box to ")
+               << blocks
+               << " blocks: they share the ring, and the rows of a matrix in multiples of "
+               << swizzleRows << ", got " << block
+               << (ring.getMulticast() ? "" : " in a ring of each block's own");
+      // Every block copies as many rows, and sends them to all.
+      box[1] /= blocks;
+      Value first =
+          code.name(code.mul(threadValue(kernel, ThreadValue::ClusterRank), box[1]), "firstOfPart");
+      coordinates[1] = code.add(coordinates[1], first);
+      destination = code.add(destination, code.mul(first, box[0] * type.getElementBytes()));
+      mask = code.i32((int64_t(1) << blocks) - 1);
+    }
     Value map = mapFor(view, extents, box, layout.kind == FieldLayout::Kind::Matrix);
     ptx::TmaLoadOp::create(builder, copy.getLoc(), destination, map, coordinates, full, policy,
-                           Value());
+                           mask);
     copy.erase();
     return success();
   }
@@ -116,6 +138,35 @@ struct LowerCopies : tile::impl::TileLowerCopiesBase<LowerCopies> {
     return success();
   }
 
+  /// The first rows come by boxes of a few: whole swizzle atoms, so the image is that of one box.
+  LogicalResult lowerFirst(Code &code, CopyOp copy, BlockArgument view, ArrayRef<int64_t> extents,
+                           SmallVector<int64_t> box, SmallVector<Value> coordinates,
+                           Value destination, Value full, Value policy) {
+    const int64_t most = box.size() < 2 ? 0 : box[1], per = *copy.getFirstPer();
+    if (most == 0 || box[0] != 128 || most % per != 0 ||
+        fieldLayout(ringOf(copy.getSlot()).getField(copy.getField()))->kind !=
+            FieldLayout::Kind::Matrix)
+      return copy.emitOpError("copies rows of 128 elements of a matrix per a divisor of their "
+                              "number, got per ")
+             << per << " of " << ringOf(copy.getSlot()).getField(copy.getField());
+    if (failed(expectRows(copy, box[0], most)))
+      return failure();
+    box[1] = per;
+    Value map = mapFor(view, extents, box, /*isSwizzled=*/true);
+    auto loop = scf::ForOp::create(code.builder, copy.getLoc(), code.i32(0),
+                                   code.min(copy.getFirst(), code.i32(most)), code.i32(per));
+    loop->setAttr("ptx.name", code.builder.getStringAttr("loaded"));
+    OpBuilder::InsertionGuard guard(code.builder);
+    code.builder.setInsertionPointToStart(loop.getBody());
+    Value first = loop.getInductionVar();
+    coordinates[1] = code.add(coordinates[1], first);
+    ptx::TmaLoadOp::create(code.builder, copy.getLoc(),
+                           code.add(destination, code.mul(first, box[0])), map, coordinates, full,
+                           policy, Value());
+    copy.erase();
+    return success();
+  }
+
   /// Takes the rows that are not copied off what the slot of `copy` waits for. The count must be
   /// known where the slot is acquired.
   LogicalResult expectRows(CopyOp copy, int64_t rowBytes, int64_t mostRows) {
@@ -132,7 +183,10 @@ struct LowerCopies : tile::impl::TileLowerCopiesBase<LowerCopies> {
     Value bytes = acquire.getBytes();
     if (!bytes)
       bytes = code.i32(ringOf(copy.getSlot()).getTransactionBytes());
-    Value left = code.sub(code.i32(mostRows), code.min(first, code.i32(mostRows)));
+    Value copied = code.min(first, code.i32(mostRows));
+    if (int64_t per = copy.getFirstPer().value_or(1); per > 1)
+      copied = code.mul(code.div(code.add(copied, per - 1), per), per);
+    Value left = code.sub(code.i32(mostRows), copied);
     bytes = code.name(code.sub(bytes, code.mul(left, rowBytes)), "slotBytes");
     acquire.getBytesMutable().assign(bytes);
     return success();

@@ -168,7 +168,7 @@ struct LowerRing : tile::impl::TileLowerRingBase<LowerRing> {
     await.erase();
   }
 
-  /// One arrival a warp, once all its lanes have read.
+  /// One arrival a warp, once all its lanes have read: at every block that fills the slot.
   void lower(ReleaseOp release) {
     RingOp ring = ringOf(release.getSlot());
     OpBuilder builder(release);
@@ -177,8 +177,13 @@ struct LowerRing : tile::impl::TileLowerRingBase<LowerRing> {
         code.add(addressOf(code, release.getSlot()), *ring.getBarrierOffset() + emptyBarrier);
     ptx::SyncwarpOp::create(builder, release.getLoc());
     Value lane = threadValue(kernel, ThreadValue::Lane);
-    code.onlyIf(code.equal(lane, code.i32(0)),
-                [&] { ptx::MbarrierArriveOp::create(builder, release.getLoc(), barrier); });
+    if (ring.getMulticast())
+      code.onlyIf(code.less(lane, code.i32(kernel.getClusterSize())), [&] {
+        ptx::MbarrierArriveClusterOp::create(builder, release.getLoc(), barrier, lane);
+      });
+    else
+      code.onlyIf(code.equal(lane, code.i32(0)),
+                  [&] { ptx::MbarrierArriveOp::create(builder, release.getLoc(), barrier); });
     release.erase();
   }
 
@@ -186,6 +191,8 @@ struct LowerRing : tile::impl::TileLowerRingBase<LowerRing> {
     OpBuilder builder(ring);
     Code code(builder, ring.getLoc());
     int64_t readers = 4 * kernel.getWarpgroups();
+    if (ring.getMulticast())
+      readers *= kernel.getClusterSize();
     Value thread = threadValue(kernel, ThreadValue::Thread);
     Value first = code.add(firstSlot(code, ring), *ring.getBarrierOffset());
     code.onlyIf(code.equal(thread, code.i32(0)), [&] {

@@ -29,7 +29,12 @@ struct LowerRoles : tile::impl::TileLowerRolesBase<LowerRoles> {
         code.onlyIf(code.equal(thread, code.i32(0)), [&] { inlineBody(builder, once.getBody()); });
         // The lanes that did not take the branch wait: what follows is for converged warps.
         ptx::SyncwarpOp::create(builder, op->getLoc());
-      } else if (isa<SyncOp>(op)) {
+      } else if (auto sync = dyn_cast<SyncOp>(op); sync && sync.getCluster()) {
+        // Lanes of a role of one thread did not run it: the barrier wants whole warps.
+        ptx::SyncwarpOp::create(builder, op->getLoc());
+        ptx::ClusterArriveOp::create(builder, op->getLoc());
+        ptx::ClusterWaitOp::create(builder, op->getLoc());
+      } else if (sync) {
         ptx::BarSyncOp::create(builder, op->getLoc(), 0, kernel.getThreads());
       } else {
         op->getResult(0).replaceAllUsesWith(threadValue(kernel, ThreadValue::Warpgroup));

@@ -18,6 +18,7 @@ constexpr int64_t queueBytes = 48;
 constexpr int64_t queueSlots = 2;
 constexpr int64_t emptyOffset = 16;
 constexpr int64_t numberOffset = 32;
+constexpr int64_t numberBytes = 4;
 
 /// Registers of a walk.
 enum Walk : int64_t {
@@ -100,6 +101,19 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     return (scheduler.getColumns() + scheduler.getTileN() - 1) / scheduler.getTileN();
   }
 
+  /// Tiles that the blocks of a cluster take together, along a side and in all. What is counted,
+  /// walked and drawn are sets of as many tiles.
+  int64_t togetherAlong(SchedulerOp scheduler, Side side) {
+    return scheduler.getCluster() == side ? kernel.getClusterSize() : 1;
+  }
+  int64_t together(SchedulerOp scheduler) {
+    return scheduler.getCluster() ? kernel.getClusterSize() : 1;
+  }
+  int64_t columnSets(SchedulerOp scheduler) {
+    int64_t columns = togetherAlong(scheduler, Side::Columns);
+    return (columnTiles(scheduler) + columns - 1) / columns;
+  }
+
   void lower(SchedulerOp scheduler, ForTilesOp loop) {
     OpBuilder builder(loop);
     Location loc = loop.getLoc();
@@ -115,6 +129,12 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
       code.set(queue, {code.index(0)}, code.i32(0));
       code.set(queue, {code.index(1)}, code.i32(0));
     }
+    const bool asksAhead = queue && drawsAlone(loop);
+    Value ahead;
+    if (asksAhead && together(scheduler) > 1) {
+      ahead = ptx::RegsOp::create(builder, loc, ptx::RegsType::get({1}, builder.getI32Type()));
+      code.name(ahead, "ahead");
+    }
     start(code, scheduler, walk);
     skipGroups(code, scheduler, walk);
 
@@ -123,13 +143,18 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     scf::ConditionOp::create(builder, loc, hasTile(code, scheduler, walk), ValueRange());
     Block *body = builder.createBlock(&whileOp.getAfter());
     // The counter is asked as the tile begins and its answer used when it ends.
-    Value ahead = queue && drawsAlone(loop) ? askCounter(code, scheduler) : Value();
+    if (asksAhead && !ahead)
+      ahead = askCounter(code, scheduler);
+    else if (asksAhead)
+      byFirstBlock(code, scheduler,
+                   [&] { code.set(ahead, {code.index(0)}, askCounter(code, scheduler)); });
     replaceArguments(code, scheduler, walk, loop);
     body->getOperations().splice(body->end(), loop.getBody().front().getOperations());
 
     auto draw = [&] {
-      Value next = queue ? drawFromQueue(code, scheduler, loop, queue, ahead)
-                         : code.add(code.get(walk, {code.index(TileNumber)}), gridSize(code));
+      Value next =
+          queue ? drawFromQueue(code, scheduler, loop, queue, ahead)
+                : code.add(code.get(walk, {code.index(TileNumber)}), walkers(code, scheduler));
       code.set(walk, {code.index(TileNumber)}, next);
       skipGroups(code, scheduler, walk);
     };
@@ -157,14 +182,23 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
   Value askCounter(Code &code, SchedulerOp scheduler) {
     Value drawn = ptx::AtomAddGlobalI32Op::create(
         code.builder, code.loc, pointerTo(code, scheduler.getCounter()), code.i64(0), code.i32(1));
-    return code.add(drawn, gridSize(code));
+    return code.add(drawn, walkers(code, scheduler));
+  }
+
+  /// Builds `body` for the one block of a cluster that draws for all.
+  void byFirstBlock(Code &code, SchedulerOp scheduler, function_ref<void()> body) {
+    if (together(scheduler) == 1)
+      return body();
+    Value rank = threadValue(kernel, ThreadValue::ClusterRank);
+    code.onlyIf(code.equal(rank, code.i32(0)), body);
   }
 
   Value queueBase(Code &code, SchedulerOp scheduler) {
     return code.add(threadValue(kernel, ThreadValue::SharedBase), *scheduler.getSharedOffset());
   }
 
-  /// The producer, or thread 0 where there is none, hands its draw to the warps that compute.
+  /// The producer, or thread 0 where there is none, hands its draw to the warps that compute. In a
+  /// cluster that of the first block hands it to all warps of all blocks.
   Value drawFromQueue(Code &code, SchedulerOp scheduler, ForTilesOp loop, Value queue,
                       Value ahead) {
     OpBuilder &builder = code.builder;
@@ -173,31 +207,68 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     Value full = code.name(code.add(base, code.mul(slot, 8)), "tileFull");
     Value number = code.add(base, code.add(code.mul(slot, 4), numberOffset));
     Value one = code.i32(1);
-    auto push = [&](Value tile) {
+    const bool isTogether = together(scheduler) > 1;
+    auto waitEmpty = [&] {
       ptx::MbarrierWaitOp::create(builder, code.loc, code.add(full, emptyOffset),
                                   code.bitXor(phase, one));
-      ptx::StSharedI32Op::create(builder, code.loc, number, tile);
-      ptx::MbarrierArriveOp::create(builder, code.loc, full);
     };
-    Value drawn = ahead;
+    auto push = [&](function_ref<Value()> draw) {
+      if (!isTogether) {
+        Value tile = draw();
+        waitEmpty();
+        ptx::StSharedI32Op::create(builder, code.loc, number, tile);
+        ptx::MbarrierArriveOp::create(builder, code.loc, full);
+        return;
+      }
+      // Once the slot is empty its last number has arrived: the barrier may expect the next.
+      byFirstBlock(code, scheduler, waitEmpty);
+      ptx::MbarrierExpectTxOp::create(builder, code.loc, full, code.i32(numberBytes));
+      byFirstBlock(code, scheduler, [&] {
+        Value tile = draw();
+        for (int64_t rank = 0; rank < together(scheduler); ++rank)
+          ptx::StAsyncI32Op::create(builder, code.loc, number, tile, full, code.i32(rank));
+      });
+    };
+    auto pull = [&] {
+      if (isTogether)
+        ptx::MbarrierWaitClusterOp::create(builder, code.loc, full, phase);
+      else
+        ptx::MbarrierWaitOp::create(builder, code.loc, full, phase);
+      return ptx::LdSharedI32Op::create(builder, code.loc, number);
+    };
+    auto empty = [&] {
+      Value barrier = code.add(full, emptyOffset);
+      if (isTogether)
+        ptx::MbarrierArriveClusterOp::create(builder, code.loc, barrier, code.i32(0));
+      else
+        ptx::MbarrierArriveOp::create(builder, code.loc, barrier);
+    };
+    Value drawn;
     if (ahead) {
-      push(ahead);
+      auto asked = [&] { return isTogether ? code.get(ahead, {code.index(0)}) : ahead; };
+      push(asked);
+      if (isTogether) {
+        // Other producers are told too.
+        Value rank = threadValue(kernel, ThreadValue::ClusterRank);
+        code.onlyIf(code.less(code.i32(0), rank), [&] {
+          code.set(ahead, {code.index(0)}, pull());
+          empty();
+        });
+      }
+      drawn = asked();
     } else {
       if (!kernel.hasRoles()) {
         Value thread = threadValue(kernel, ThreadValue::Thread);
-        code.onlyIf(code.equal(thread, code.i32(0)), [&] { push(askCounter(code, scheduler)); });
+        code.onlyIf(code.equal(thread, code.i32(0)),
+                    [&] { push([&] { return askCounter(code, scheduler); }); });
         ptx::SyncwarpOp::create(builder, code.loc);
       }
-      ptx::MbarrierWaitOp::create(builder, code.loc, full, phase);
-      drawn = ptx::LdSharedI32Op::create(builder, code.loc, number);
       // The shuffle makes the number the same in every lane for the compiler too.
-      drawn = ptx::ShflIdxOp::create(builder, code.loc, drawn, code.i32(0));
+      drawn = ptx::ShflIdxOp::create(builder, code.loc, pull(), code.i32(0));
       // A shuffle orders no memory: every lane has read before one of them says so.
       ptx::SyncwarpOp::create(builder, code.loc);
       Value lane = threadValue(kernel, ThreadValue::Lane);
-      code.onlyIf(code.equal(lane, code.i32(0)), [&] {
-        ptx::MbarrierArriveOp::create(builder, code.loc, code.add(full, emptyOffset));
-      });
+      code.onlyIf(code.equal(lane, code.i32(0)), empty);
     }
     Value wraps = code.equal(slot, code.i32(queueSlots - 1));
     code.set(queue, {code.index(0)}, code.select(wraps, code.i32(0), code.add(slot, 1)));
@@ -206,23 +277,31 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
   }
 
   /// Thread 0 sets the queue's barriers up: one push fills a slot, every computing warp empties it.
+  /// Slots of a cluster are emptied in its first block, by all its blocks and their producers.
   void initQueue(Code &code, SchedulerOp scheduler) {
     Value thread = threadValue(kernel, ThreadValue::Thread);
     Value base = queueBase(code, scheduler);
+    const int64_t blocks = together(scheduler);
+    const int64_t readers =
+        4 * kernel.getWarpgroups() * blocks + (kernel.hasRoles() ? blocks - 1 : 0);
     code.onlyIf(code.equal(thread, code.i32(0)), [&] {
       for (int64_t slot = 0; slot < queueSlots; ++slot) {
         ptx::MbarrierInitOp::create(code.builder, code.loc, code.add(base, slot * 8), code.i32(1));
         ptx::MbarrierInitOp::create(code.builder, code.loc, code.add(base, slot * 8 + emptyOffset),
-                                    code.i32(4 * kernel.getWarpgroups()));
+                                    code.i32(readers));
       }
       ptx::FenceMbarrierInitOp::create(code.builder, code.loc);
     });
   }
 
-  Value gridSize(Code &code) { return ptx::GridSizeOp::create(code.builder, code.loc); }
+  /// Blocks, or clusters where these walk together.
+  Value walkers(Code &code, SchedulerOp scheduler) {
+    return code.div(ptx::GridSizeOp::create(code.builder, code.loc), together(scheduler));
+  }
 
   void start(Code &code, SchedulerOp scheduler, Value walk) {
-    code.set(walk, {code.index(TileNumber)}, ptx::BlockIndexOp::create(code.builder, code.loc));
+    Value block = ptx::BlockIndexOp::create(code.builder, code.loc);
+    code.set(walk, {code.index(TileNumber)}, code.div(block, together(scheduler)));
     code.set(walk, {code.index(FirstTile)}, code.i32(0));
     if (scheduler.getCounts()) {
       code.set(walk, {code.index(GroupNumber)}, code.i32(0));
@@ -264,9 +343,9 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     return code.less(group, code.i32(lastGroup(scheduler) + 1));
   }
 
-  Value rowTiles(Code &code, SchedulerOp scheduler, Value walk) {
+  Value rowSets(Code &code, SchedulerOp scheduler, Value walk) {
     Value count = code.sub(code.get(walk, {code.index(High)}), code.get(walk, {code.index(Low)}));
-    return code.ceilDiv(count, scheduler.getTileM());
+    return code.ceilDiv(count, scheduler.getTileM() * togetherAlong(scheduler, Side::Rows));
   }
 
   /// Steps over groups until the drawn tile lies in the current one, or no group is left.
@@ -274,9 +353,7 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     OpBuilder &builder = code.builder;
     auto whileOp = scf::WhileOp::create(builder, code.loc, TypeRange(), ValueRange());
     OpBuilder::InsertionGuard guard(builder);
-    auto tilesOf = [&] {
-      return code.mul(rowTiles(code, scheduler, walk), columnTiles(scheduler));
-    };
+    auto tilesOf = [&] { return code.mul(rowSets(code, scheduler, walk), columnSets(scheduler)); };
     builder.createBlock(&whileOp.getBefore());
     Value end = code.add(code.get(walk, {code.index(FirstTile)}), tilesOf());
     Value isPast = code.less(code.get(walk, {code.index(TileNumber)}), end);
@@ -321,7 +398,9 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
   /// Turns the drawn tile number into expert, first row and column, rows and liveness.
   void replaceArguments(Code &code, SchedulerOp scheduler, Value walk, ForTilesOp loop) {
     int64_t tileM = scheduler.getTileM(), tileN = scheduler.getTileN();
-    int64_t across = columnTiles(scheduler), raster = scheduler.getRaster();
+    int64_t setM = tileM * togetherAlong(scheduler, Side::Rows);
+    int64_t setN = tileN * togetherAlong(scheduler, Side::Columns);
+    int64_t across = columnSets(scheduler), raster = scheduler.getRaster();
     Value low = code.name(code.get(walk, {code.index(Low)}), "low");
     Value high = code.name(code.get(walk, {code.index(High)}), "high");
     Value group = code.name(code.get(walk, {code.index(GroupNumber)}), "group");
@@ -331,16 +410,37 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     // `raster` row tiles share a sweep: row tiles run fastest inside it.
     Value sweep = code.div(inGroup, raster * across);
     Value inSweep = code.sub(inGroup, code.mul(sweep, raster * across));
-    Value rowTilesLeft =
-        code.sub(code.ceilDiv(code.sub(high, low), tileM), code.mul(sweep, raster));
+    Value rowTilesLeft = code.sub(code.ceilDiv(code.sub(high, low), setM), code.mul(sweep, raster));
     Value height = code.name(code.min(rowTilesLeft, code.i32(raster)), "sweepHeight");
     Value columnTile = raster == 1 ? inSweep : code.div(inSweep, height);
     Value rowTile = code.mul(sweep, raster);
     if (raster != 1)
       rowTile = code.add(rowTile, code.sub(inSweep, code.mul(columnTile, height)));
-    Value firstRow = code.name(code.add(low, code.mul(rowTile, tileM)), "tileRow");
-    Value firstColumn = code.name(code.mul(columnTile, tileN), "tileColumn");
-    Value tileRows = code.name(code.min(code.sub(high, firstRow), code.i32(tileM)), "rowsInTile");
+    Value firstRow = code.add(low, code.mul(rowTile, setM));
+    Value firstColumn = code.mul(columnTile, setN);
+    Value isIdle;
+    if (scheduler.getCluster()) {
+      // A block past the last tile takes it too, with no rows: it loads, and stores nothing.
+      Value rank = threadValue(kernel, ThreadValue::ClusterRank);
+      Value &first = setM != tileM ? firstRow : firstColumn;
+      first = code.add(first, code.mul(rank, setM != tileM ? tileM : tileN));
+      Value last;
+      if (setM != tileM)
+        last =
+            code.add(low, code.mul(code.add(code.ceilDiv(code.sub(high, low), tileM), -1), tileM));
+      else if (columnTiles(scheduler) % together(scheduler) != 0)
+        last = code.i32((columnTiles(scheduler) - 1) * tileN);
+      if (last) {
+        isIdle = code.name(code.less(last, first), "isIdle");
+        first = code.min(first, last);
+      }
+    }
+    code.name(firstRow, "tileRow");
+    code.name(firstColumn, "tileColumn");
+    Value tileRows = code.min(code.sub(high, firstRow), code.i32(tileM));
+    if (isIdle)
+      tileRows = code.select(isIdle, code.i32(0), tileRows);
+    code.name(tileRows, "rowsInTile");
     Value expert = code.i32(0), live = arith::ConstantIntOp::create(code.builder, code.loc, 1, 1);
     if (scheduler.getCounts()) {
       expert = code.name(code.shr(group, 1), "expert");

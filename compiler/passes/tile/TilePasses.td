@@ -136,12 +136,47 @@ def TileHintWeights : TilePass<"tile-hint-weights"> {
   let summary = "Load weights with the L2 policy evict_first";
   let options = [Option<"operand", "operand", "std::string", "\"w\"", "Launch operand whose loads are hinted">];
 }
-def TileGatherLiveRows : TilePass<"tile-gather-live-rows"> {
-  let summary = "Gather only the rows of a tile that its expert owns";
+def TileLoadLiveRows : TilePass<"tile-load-live-rows"> {
+  let summary = "Load only the rows of a tile that its expert owns";
+  let description = [{
+    Gathered rows come one by one, those of other copies so many at a time as `together` says.
+
+    ```mlir
+    tile.copy %x[%row, %k] -> %s[0]
+    ```
+    becomes
+    ```mlir
+    tile.copy %x[%row, %k] first %rows per 16 -> %s[0]
+    ```
+  }];
+  let options = [Option<"together", "together", "int64_t", "0", "Rows of a copy that gathers none, a multiple of 8; 0: all at once">];
 }
 def TileRaster : TilePass<"tile-raster"> {
   let summary = "Let neighbouring row tiles share one sweep over the columns";
   let options = [Option<"rows", "rows", "int64_t", "16", "Row tiles of one sweep">];
+}
+def TileMulticast : TilePass<"tile-multicast"> {
+  let summary = "Pair blocks in clusters that load what their neighbouring tiles share once, for both";
+  let description = [{
+    Blocks that take neighbouring column tiles share the rows of x, those that take neighbouring row tiles of an expert share
+    the columns of w: each loads half of such a box and multicasts it, so that a byte leaves L2 once for both. Only
+    where every slot is filled alike in both blocks, and some matrix is the same for both.
+
+    ```mlir
+    tile.scheduler … raster 16
+    tile.ring stages 4 […]
+    tile.copy %x[%row, %k] -> %s[0]
+    ```
+    becomes
+    ```mlir
+    tile.scheduler … raster 16 cluster columns
+    tile.ring stages 4 […] multicast
+    tile.copy %x[%row, %k] -> %s[0] multicast
+    ```
+    in a kernel with `cluster = 2`.
+  }];
+  let options = [Option<"blocks", "blocks", "int64_t", "2", "Blocks of a cluster">,
+                 Option<"side", "side", "std::string", "\"columns\"", "Along which side of the output they are neighbours: columns or rows">];
 }
 def TileUseQueue : TilePass<"tile-use-queue"> {
   let summary = "Hand out tiles from an atomic counter, so that uneven tiles even out";

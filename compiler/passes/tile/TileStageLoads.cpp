@@ -118,7 +118,7 @@ struct StageLoads : tile::impl::TileStageLoadsBase<StageLoads> {
     for (Operation *load : loads)
       fields.push_back(TypeAttr::get(cast<LoadOp>(load).getResult().getType()));
     auto ring = RingOp::create(builder, loc, RingType::get(&getContext()), 1,
-                               builder.getArrayAttr(fields), nullptr, nullptr, nullptr, nullptr);
+                               builder.getArrayAttr(fields), nullptr, nullptr, nullptr, nullptr, false);
 
     builder.setInsertionPoint(firstUse);
     auto once = OnceOp::create(builder, loc);
@@ -127,7 +127,7 @@ struct StageLoads : tile::impl::TileStageLoadsBase<StageLoads> {
     for (auto [index, op] : llvm::enumerate(loads)) {
       auto load = cast<LoadOp>(op);
       CopyOp::create(builder, load.getLoc(), load.getView(), load.getCoordinates(), filling,
-                     load.getRowsBy(), Value(), index, false);
+                     load.getRowsBy(), Value(), index, false, false, nullptr);
     }
     PublishOp::create(builder, loc, filling);
 

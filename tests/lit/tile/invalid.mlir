@@ -448,3 +448,34 @@ tile.kernel @map_of_any_length("expert_ids" %ids: !tile.view<?xi32>, "expert_map
   // expected-error@+1 {{'tile.scheduler' op maps by a vector of known length, got '!tile.view<?xi32>'}}
   %q = tile.scheduler batched(%ids : !tile.view<?xi32>) map(%map : !tile.view<?xi32>) tile [64, 128] columns 128 experts 4 order static raster 1
 }
+
+// -----
+
+tile.kernel @crowd() warpgroups 1 attributes {cluster = 9 : i64} {
+  // expected-error@-1 {{'tile.kernel' op takes 1 to 8 blocks in a cluster, got 9}}
+}
+
+// -----
+
+tile.kernel @pairs_without_cluster() warpgroups 1 {
+  // expected-error@+1 {{'tile.scheduler' op works with other blocks of its cluster, but the kernel has none}}
+  %q = tile.scheduler tile [64, 128] columns 256 experts 1 order static raster 1 cluster columns
+}
+
+// -----
+
+tile.kernel @multicast_without_cluster() warpgroups 1 {
+  // expected-error@+1 {{'tile.ring' op works with other blocks of its cluster, but the kernel has none}}
+  %ring = tile.ring stages 1 [!tile.block<64x128xf8E4M3FN>] multicast
+}
+
+// -----
+
+tile.kernel @multicast_of_gathered_rows("x" %x: !tile.view<?x128xf8E4M3FN>, "expert_ids" %ids: !tile.view<?xi32>) warpgroups 1 attributes {cluster = 2 : i64} {
+  %c0 = arith.constant 0 : i32
+  %q = tile.scheduler batched(%ids : !tile.view<?xi32>) tile [64, 128] columns 256 experts 4 order static raster 1
+  %ring = tile.ring stages 1 [!tile.block<64x128xf8E4M3FN>] multicast
+  %s = tile.acquire %ring
+  // expected-error@+1 {{'tile.copy' op sends all rows of a box to other blocks, or gathers them or copies the first only; not both}}
+  tile.copy %x[%c0, %c0] rows_by %q -> %s[0] multicast : !tile.view<?x128xf8E4M3FN>
+}
