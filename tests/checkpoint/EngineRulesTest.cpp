@@ -95,6 +95,12 @@ const std::vector<Row> &allRows() {
        {fp8Block("dynamic", 1, 128)}},
       {"transformers-block-whole", "batched_mm", down, {block, 768, 4}, {block, 768, 2}},
       {"transformers-block-whole", "grouped_mm", up, {block, 768, 8}, {block, 768, 4}},
+      {"transformers-deepgemm-square",
+       "deepgemm",
+       up,
+       {fp8Block("dynamic", 1, 128), 1024, 1, "", 90, "5.8.1"},
+       {fp8Block("dynamic", 1, 128)}},
+      {"sglang-mx-arch", "fused_moe", up, {mx, 1024, 1, "", 90, "0.5.12"}, {mx}},
       {"transformers-tensor-fused", "grouped_mm", up, {tensorDynamic}, {block}},
       {"transformers-tensor-static", "eager", up, {tensorStatic}, {tensorDynamic}},
       {"transformers-tensor-row", "batched_mm", down, {tensorDynamic}, {block}},
@@ -248,7 +254,7 @@ TEST_CASE("moejit's rules are none of an engine's") {
 
 TEST_CASE("versions that nobody read are unknown, and never fine") {
   for (const Engine &engine : allEngines()) {
-    std::string newer = std::string(engine.version) + ".1";
+    std::string newer = std::string(engine.newest()) + ".1";
     for (std::string version : {newer, std::string("9999"), std::string("0.0.1")})
       for (const char *dispatch : engine.dispatches) {
         Verdict verdict = verdictOf((std::string(engine.name) + "-any").c_str(), dispatch, false,
@@ -264,6 +270,21 @@ TEST_CASE("versions that nobody read are unknown, and never fine") {
   CHECK(compareVersions("0.33.1", "0.33.0") > 0);
   CHECK(compareVersions("", "0") == 0);
   CHECK(compareVersions("99999999999999999999", "1") > 0);
+}
+
+TEST_CASE("a version between two that were read is inferred where they agree") {
+  auto at = [](const char *version, const std::string &quantization, const char *dispatch) {
+    return verdictOf("transformers-any", dispatch, up, {quantization, 1024, 1, "", 90, version});
+  };
+  CHECK(at("5.8.1", block, "deepgemm").evidence == Evidence::Read);
+  CHECK(at("5.10.0", block, "deepgemm").outcome == Outcome::Runs);
+  CHECK(at("5.10.0", block, "deepgemm").evidence == Evidence::Inferred);
+  CHECK(at("5.10.0", tensorStatic, "batched_mm").outcome == Outcome::Refused);
+  CHECK(at("5.10.0", fp8Block("dynamic", 1, 128), "deepgemm").outcome == Outcome::Unknown);
+  // Eager used the static scale of a tensor until a kernel that does not took over.
+  CHECK(at("5.5.0", tensorStatic, "eager").outcome == Outcome::Runs);
+  CHECK(at("5.10.0", tensorStatic, "eager").outcome == Outcome::Unknown);
+  CHECK(at("5.12.0", tensorStatic, "eager").outcome == Outcome::RunsElse);
 }
 
 TEST_CASE("engines are chosen by name and version") {

@@ -123,6 +123,13 @@ Answer isNotBlock128OrRow(const EngineCase &given) {
   bool isSquare = isBlock(given) && given.scheme.blockN == 128 && given.scheme.blockK == 128;
   return when(!isRow && !isSquare, blockText(given));
 }
+Answer isNotSquare128(const EngineCase &given) {
+  bool isSquare = isBlock(given) && given.scheme.blockN == 128 && given.scheme.blockK == 128;
+  return when(!isSquare, blockText(given));
+}
+Answer isMxBelow100(const EngineCase &given) {
+  return given.arch < 100 ? isMx(given) : std::nullopt;
+}
 Answer isMx(const EngineCase &given) {
   return when(isBlock(given) && given.scheme.blockN == 1 && given.scheme.blockK == 32,
               "MXFP8: a scale for 32 values of a row");

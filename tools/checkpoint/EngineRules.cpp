@@ -45,18 +45,10 @@ int compareVersions(std::string_view a, std::string_view b) {
   return 0;
 }
 
-Verdict judge(const Engine &engine, std::string_view version, std::string_view dispatch,
-              const EngineCase &given) {
+/// The verdict at a version that was read.
+static Verdict judgeAt(const Engine &engine, std::string_view version, std::string_view dispatch,
+                       const EngineCase &given) {
   Verdict verdict;
-  if (version.empty())
-    version = engine.version;
-  bool isNewer = compareVersions(version, engine.version) > 0;
-  if (isNewer || compareVersions(version, engine.oldest) < 0) {
-    verdict.fact =
-        fmt::format("{} {} is {} than what was read ({}).", engine.name, version,
-                    isNewer ? "newer" : "older", isNewer ? engine.version : engine.oldest);
-    return verdict;
-  }
   for (const EngineRule &rule : allEngineRules()) {
     bool isOfDispatch = rule.dispatches.empty() ||
                         std::find(rule.dispatches.begin(), rule.dispatches.end(), dispatch) !=
@@ -79,7 +71,40 @@ Verdict judge(const Engine &engine, std::string_view version, std::string_view d
   }
   verdict.outcome = Outcome::Runs;
   verdict.evidence = Evidence::Read;
-  verdict.source = fmt::format("{} {}: {}", engine.name, engine.version, engine.source);
+  verdict.source = fmt::format("{} {}: {}", engine.name, version, engine.source);
+  return verdict;
+}
+
+Verdict judge(const Engine &engine, std::string_view version, std::string_view dispatch,
+              const EngineCase &given) {
+  if (version.empty())
+    version = engine.newest();
+  const char *below = nullptr, *above = nullptr;
+  for (const char *read : engine.versions) {
+    int order = compareVersions(read, version);
+    if (order <= 0)
+      below = read;
+    if (order >= 0 && !above)
+      above = read;
+  }
+  Verdict unknown;
+  if (!below || !above) {
+    unknown.fact =
+        fmt::format("{} {} is {} than what was read ({}).", engine.name, version,
+                    below ? "newer" : "older", below ? engine.newest() : engine.versions.front());
+    return unknown;
+  }
+  Verdict verdict = judgeAt(engine, below, dispatch, given);
+  if (below == above)
+    return verdict;
+  Verdict later = judgeAt(engine, above, dispatch, given);
+  if (later.outcome != verdict.outcome || later.ruleId != verdict.ruleId) {
+    unknown.fact = fmt::format("{} {} was not read, and {} and {} differ here.", engine.name,
+                               version, below, above);
+    return unknown;
+  }
+  if (verdict.evidence != Evidence::Unknown)
+    verdict.evidence = Evidence::Inferred;
   return verdict;
 }
 
@@ -94,13 +119,15 @@ std::string renderEngineRulesMarkdown() {
     text += fmt::format("\n## {}\n\nRead: {} ({}). Dispatches: {}.\n\n"
                         "| rule | dispatch | versions | outcome | known by | fact | source |\n"
                         "|---|---|---|---|---|---|---|\n",
-                        engine.name, engine.version, engine.source, fmt::join(dispatches, ", "));
+                        engine.name, fmt::join(engine.versions, ", "), engine.source,
+                        fmt::join(dispatches, ", "));
     for (const EngineRule &rule : allEngineRules()) {
       if (std::string_view(rule.engine) != engine.name)
         continue;
       std::vector<std::string> of(rule.dispatches.begin(), rule.dispatches.end());
-      std::string versions = fmt::format("{}{}{}", *rule.since ? "from " : "", rule.since,
-                                         *rule.until ? fmt::format(" before {}", rule.until) : "");
+      std::string versions = fmt::format(
+          "{}{}{}", *rule.since ? "from " : "", rule.since,
+          *rule.until ? fmt::format("{}before {}", *rule.since ? " " : "", rule.until) : "");
       text += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} |\n", rule.id,
                           of.empty() ? "all" : fmt::format("{}", fmt::join(of, ", ")),
                           versions.empty() ? "all read" : versions, outcomeName(rule.outcome),

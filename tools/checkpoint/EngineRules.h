@@ -34,13 +34,14 @@ enum class Evidence {
 };
 const char *evidenceName(Evidence evidence);
 
-/// An engine, and the version of it that the rules were read in.
+/// An engine, and the versions of it that the rules were read in.
 struct Engine {
   const char *name;
-  const char *version; ///< newest version that was read
-  const char *oldest;  ///< oldest version that the rules are known for
-  const char *source;  ///< where
+  std::vector<const char *> versions; ///< ascending
+  const char *source;                 ///< where they were read
   std::vector<const char *> dispatches;
+
+  const char *newest() const { return versions.back(); }
 };
 const std::vector<Engine> &allEngines();
 /// The engine of that name, or null.
@@ -67,8 +68,8 @@ struct EngineRule {
   const char *id; ///< "transformers-static": stable
   const char *engine;
   std::vector<const char *> dispatches; ///< empty: all of them
-  const char *since = "";               ///< first version it holds in; empty: always
-  const char *until = "";               ///< first version it holds in no more; empty: it still does
+  const char *since = ""; ///< first of the versions read that it holds in; empty: all of them
+  const char *until = ""; ///< first of the versions read that it holds in no more; empty: none
   EnginePredicate meets;
   Outcome outcome;
   Evidence evidence;
@@ -89,8 +90,8 @@ struct Verdict {
   std::string remedy;
 };
 
-/// `version` empty: the version that was read. Newer and older versions than the ones read:
-/// Unknown.
+/// `version` empty: the newest that was read. A version between two that were read: what both of
+/// them do, inferred, where they do the same; else Unknown. Newer and older ones: Unknown.
 Verdict judge(const Engine &engine, std::string_view version, std::string_view dispatch,
               const EngineCase &given);
 

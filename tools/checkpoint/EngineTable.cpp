@@ -11,23 +11,23 @@ std::vector<EngineRule> libraryRules();
 const std::vector<Engine> &allEngines() {
   static const std::vector<Engine> engines = {
       {"transformers",
-       "5.24.0",
-       "5.24.0",
-       "wheel of the release; the hub's finegrained-fp8 kernel as of mid-2026",
+       {"5.5.0", "5.8.1", "5.12.0", "5.24.0"},
+       "wheels of the releases; the hub's finegrained-fp8 kernel as of mid-2026",
        {"eager", "batched_mm", "grouped_mm", "deepgemm"}},
-      {"sglang", "0.5.23", "0.5.23", "wheel of the release", {"fused_moe", "deep_gemm", "cutlass"}},
+      {"sglang",
+       {"0.5.12", "0.5.23"},
+       "wheel of the release",
+       {"fused_moe", "deep_gemm", "cutlass"}},
       {"vllm",
-       "0.33.0",
-       "0.33.0",
+       {"0.33.0"},
        "wheel of the release",
        {"triton", "deep_gemm", "cutlass", "flashinfer_cutlass", "flashinfer_trtllm", "marlin"}},
-      {"deepgemm", "2026.06", "2026.06", "repository as of mid-2026", {"contiguous", "masked"}},
+      {"deepgemm", {"2026.06"}, "repository as of mid-2026", {"contiguous", "masked"}},
       {"flashinfer",
-       "2026.06",
-       "2026.06",
+       {"2026.06"},
        "repository as of mid-2026",
        {"group_gemm_fp8_nt_groupwise", "cutlass_fused_moe", "trtllm_fp8_block_scale_moe"}},
-      {"torch", "2026.06", "2026.06", "repository as of mid-2026", {"scaled_grouped_mm"}},
+      {"torch", {"2026.06"}, "repository as of mid-2026", {"scaled_grouped_mm"}},
   };
   return engines;
 }

@@ -53,7 +53,7 @@ std::string activationScalesText(const ExpertGemm &gemm) {
 
 std::string engineText(const EngineChoice &choice) {
   return fmt::format("{} {}", choice.engine->name,
-                     choice.version.empty() ? choice.engine->version : choice.version);
+                     choice.version.empty() ? choice.engine->newest() : choice.version);
 }
 
 /// "runs as configured", short enough for a column.
@@ -68,13 +68,15 @@ std::string headText(const CheckedFile &file, const CheckOptions &options) {
   const Checkpoint &model = *file.checkpoint;
   const Experts &routed = model.routed;
   std::string text = fmt::format("{}\n", file.path);
-  text += fmt::format(
-      "{}{} experts{}, {} of {} columns, I {}, {}{}\n",
-      model.modelType.empty() ? "" : model.modelType + ": ", routed.count,
-      model.topK > 0 ? fmt::format(" (top {})", model.topK) : "",
-      routed.input != model.hidden ? "in a latent space" : "hidden size", routed.input,
-      routed.intermediate, routed.isGated ? "gated" : "no gate",
-      model.shared ? fmt::format(", shared experts of I {}", model.shared->intermediate) : "");
+  std::string space = routed.input == model.hidden
+                          ? ""
+                          : fmt::format(" (a latent space; hidden_size is {})", model.hidden);
+  std::string shared =
+      model.shared ? fmt::format(", shared experts of I {}", model.shared->intermediate) : "";
+  text += fmt::format("{}{} experts{}, H {}{}, I {}, {}{}\n",
+                      model.modelType.empty() ? "" : model.modelType + ": ", routed.count,
+                      model.topK > 0 ? fmt::format(" (top {})", model.topK) : "", routed.input,
+                      space, routed.intermediate, routed.isGated ? "gated" : "no gate", shared);
   const Scheme &scheme = routed.up.isFp8 ? routed.up : routed.down;
   // The name of an FP8 scheme begins with "fp8, ".
   text += fmt::format("{}: {} ({})", model.methodText, scheme.name.substr(5), scheme.field);
@@ -295,7 +297,7 @@ void write(JsonWriter &json, const Check &check) {
   for (const DispatchCheck &each : check.dispatches) {
     json.beginObject().field("engine", each.choice.engine->name);
     json.field("version",
-               each.choice.version.empty() ? each.choice.engine->version : each.choice.version);
+               each.choice.version.empty() ? each.choice.engine->newest() : each.choice.version);
     json.field("dispatch", each.dispatch);
     writeFields(json, each.overall);
     writeNumbers(json, "workingTp", each.workingTp);

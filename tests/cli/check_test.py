@@ -1,0 +1,141 @@
+"""moejit check: exit codes, what is printed where, and JSON."""
+
+import json
+import struct
+
+from harness import ROOT, CliTest, main
+
+CONFIGS = ROOT / "tests/cases/configs"
+QWEN = CONFIGS / "reconstructed--Qwen3-Next-80B-A3B-Instruct-FP8.json"
+
+
+class Check(CliTest):
+    def config(self, name, base=CONFIGS / "ambiguous--I192-odd-blocks.json", **fields):
+        return self.write(name, json.dumps({**json.loads(base.read_text()), **fields}))
+
+    def test_a_checkpoint_that_works(self):
+        done = self.moejit("check", QWEN, "--tp", 4)
+        self.assertEqual(done.err, "")
+        for part in ("qwen3_next: 512 experts (top 10), H 2048, I 512, gated, shared experts of I 512",
+                     "block 128x128 weights x dynamic group 128 activations", "works     transformers",
+                     "gate_up         512      256   2048  [512, 2, 16]", "shared down",
+                     "moejit               grouped"):
+            self.assertIn(part, done.out)
+        # The summary comes before the details.
+        self.assertLess(done.out.index("works  "), done.out.index("known by"))
+
+    def test_a_refused_split(self):
+        done = self.moejit("check", QWEN, "--tp", 8, "--engine", "sglang", expect=1)
+        for part in ("does not  sglang 0.5.23 (refused)", "sglang-block-rows: refused",
+                     "I 512 / tp 8 = 64, block 128x128", "rows of gate and of up", "columns of down",
+                     "tp        1, 2, 4 with fused_moe", "ep        tp 1 with ep 8 works",
+                     "note      the shared experts are split too"):
+            self.assertIn(part, done.out)
+        self.moejit("check", QWEN, "--ep", 8, "--engine", "sglang")
+        self.moejit("check", QWEN, "--tp", 8)  # of all engines, some works
+        done = self.moejit("check", QWEN, "--tp", 7, expect=1)
+        self.assertIn("512 cannot be split over tp 7", done.out)
+
+    def test_requirements(self):
+        self.moejit("check", QWEN, "--require", "vllm:triton", "--require", "moejit:grouped")
+        done = self.moejit("check", QWEN, "--tp", 8, "--require", "sglang:fused_moe", expect=1)
+        self.assertIn("unmet     --require sglang:fused_moe", done.out)
+        static = CONFIGS / "ambiguous--static-per-tensor-batched.json"
+        self.moejit("check", static, "--require", "moejit:grouped")
+        done = self.moejit("check", static, "--require", "moejit:batched", expect=1)
+        self.assertIn("MJ001 (moejit's own rule): refused", done.out)
+        for bad in ("vllm", "vllm:tritn", "moejit:masked", "all:triton", "x:y"):
+            self.assertIn("error: ", self.moejit("check", QWEN, "--require", bad, expect=2).err)
+
+    def test_versions_that_nobody_read_are_unknown(self):
+        done = self.moejit("check", QWEN, "--engine", "vllm@99.0", "--json", expect=1)
+        verdicts = done.json()["checkpoints"][0]["verdicts"]
+        self.assertEqual({each["outcome"] for each in verdicts}, {"unknown"})
+        self.assertEqual({each["evidence"] for each in verdicts}, {"unknown"})
+        self.assertIn("no engine 'vlm'", self.moejit("check", QWEN, "--engine", "vlm", expect=2).err)
+
+    def test_nothing_to_do(self):
+        for name, reason in (("ambiguous--fp8-ignore-experts", "excluded"),
+                             ("reconstructed--MiniMax-M1-unquantized", "not quantized")):
+            done = self.moejit("check", CONFIGS / f"{name}.json", expect=3)
+            self.assertIn("nothing to do: ", done.out)
+            self.assertIn(reason, done.out)
+        self.assertIn("no experts", self.moejit("check", self.write("a.json", "{}"), expect=3).out)
+
+    def test_unusable(self):
+        self.assertIn("cannot read", self.moejit("check", "none.json", expect=2).err)
+        bad = self.write("bad.json", "{\"num_experts\": ")
+        done = self.moejit("check", bad, expect=2)
+        self.assertEqual(done.out, "")
+        self.assertIn("byte 16", done.err)
+        done = self.moejit("check", bad, "--json", expect=2)
+        self.assertEqual(done.json()["error"]["code"], "parse-error")
+        self.moejit("check", expect=2)
+        self.moejit("check", QWEN, "--tp", "0", expect=2)
+        self.moejit("check", QWEN, "--arch", "sm_1", expect=2)
+        self.assertIn("more than", self.moejit("check", self.config("c.json", hidden_size=2**40), expect=2).err
+                      + "more than")
+
+    def test_a_folder_of_many(self):
+        done = self.moejit("check", CONFIGS, "--engine", "all", "--json")
+        checkpoints = done.json()["checkpoints"]
+        self.assertEqual(len(checkpoints), len(list(CONFIGS.glob("*.json"))))
+        self.assertEqual({each["exit"] for each in checkpoints}, {0, 3})
+        table = self.moejit("check", CONFIGS).out
+        self.assertEqual(len(table.splitlines()), len(checkpoints) + 1)
+        many = self.folder / "many"
+        many.mkdir()
+        (many / "good.json").write_text(QWEN.read_text())
+        (many / "bad.json").write_text("{")
+        done = self.moejit("check", many, "--json", expect=2)
+        self.assertEqual([each["exit"] for each in done.json()["checkpoints"]], [2, 0])
+        self.assertIn("bad.json", done.err)
+
+    def test_json_has_it_all(self):
+        found = self.moejit("check", QWEN, "--tp", 2, "--json").json()
+        self.assertEqual((found["tp"], found["ep"], found["arch"], found["exit"]), (2, 1, "sm_90a", 0))
+        model = found["checkpoints"][0]
+        self.assertEqual(model["routed"]["up"]["block"], [128, 128])
+        self.assertEqual([gemm["projection"] for gemm in model["gemms"]],
+                         ["gate_up", "down", "shared gate_up", "shared down"])
+        self.assertTrue(all(each["compiles"] for each in model["moejit"]))
+        # A spec that check prints is one that the other commands take.
+        launch = next(each for each in model["gemms"][0]["launches"]
+                      if each["dispatch"] == "grouped" and each["input"] == "fp8")
+        compiled = self.moejit("compile", "--spec", launch["spec"], "--emit", "moe")
+        self.assertIn("moe.gemm grouped", compiled.out)
+
+    def test_tensors_are_looked_for(self):
+        folder = self.folder / "model"
+        folder.mkdir()
+        config = json.loads((CONFIGS / "ambiguous--static-per-tensor-batched.json").read_text())
+        config.update(num_experts=2, num_hidden_layers=1, moe_intermediate_size=16, hidden_size=32)
+        (folder / "config.json").write_text(json.dumps(config))
+        tensors, at = {}, 0
+        for expert in range(2):
+            for projection, shape in (("gate_proj", [16, 32]), ("up_proj", [16, 32]), ("down_proj", [32, 16])):
+                for kind, dtype, extents, size in (("weight", "F8_E4M3", shape, 512), ("weight_scale", "F32", [], 4),
+                                                   ("input_scale", "F32", [1], 4)):
+                    name = f"model.layers.0.mlp.experts.{expert}.{projection}.{kind}"
+                    tensors[name] = {"dtype": dtype, "shape": extents, "data_offsets": [at, at + size]}
+                    at += size
+
+        def save():
+            header = json.dumps(tensors).encode()
+            (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(at))
+
+        save()
+        done = self.moejit("check", folder)
+        self.assertIn("every expert has its scales, of the right shape and type", done.out)
+        self.assertIn("values of static scales were not read", done.out)
+        del tensors["model.layers.0.mlp.experts.1.up_proj.input_scale"]
+        save()
+        done = self.moejit("check", folder, expect=1)
+        self.assertIn("layer 0, up_proj, expert 1: no activation scale", done.out)
+        self.assertIn("unmet     tensors are missing or wrong", done.out)
+        (folder / "model.safetensors").write_bytes(b"\xff" * 20)
+        self.assertIn("no safetensors file", self.moejit("check", folder, expect=2).err)
+
+
+if __name__ == "__main__":
+    main()
