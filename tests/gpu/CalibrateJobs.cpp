@@ -294,11 +294,16 @@ void Calibration::compareRest(const Kernel &kernel, const LaunchImage &image,
   const size_t workspace = image.places[LaunchImage::Workspace].offset;
   Tally quantized;
   quantized.launches = 1;
-  for (Operand operand : {Operand::XQuantized, Operand::XQuantizedScales}) {
-    const RegionPlace place = regionPlace(kernel.artifact().launch, operand, problem.rows);
-    compare(workspace + place.offset, workspace + place.offset + place.bytes, operandName(operand),
-            quantized);
-  }
+  // A code may be a NaN, whose sign nobody specifies: that of a row of nobody is one.
+  const RegionPlace codes =
+      regionPlace(kernel.artifact().launch, Operand::XQuantized, problem.rows);
+  compareElements({spec.xType, results.gpu.data() + workspace + codes.offset,
+                   results.emulator.data() + workspace + codes.offset, int64_t(codes.bytes)},
+                  nullptr, "the codes of " + what, quantized);
+  const RegionPlace scales =
+      regionPlace(kernel.artifact().launch, Operand::XQuantizedScales, problem.rows);
+  compare(workspace + scales.offset, workspace + scales.offset + scales.bytes, "the scales",
+          quantized);
   tallies.add(Section::Specified,
               fmt::format("x quantized in the launch, {}: codes and scales (bytes)", dispatch),
               quantized);
