@@ -102,7 +102,15 @@ const std::vector<Row> &allRows() {
        {fp8Block("dynamic", 1, 128)}},
       {"sglang-mx-arch", "fused_moe", up, {mx, 1024, 1, "", 90, "0.5.12"}, {mx}},
       {"transformers-tensor-fused", "grouped_mm", up, {tensorDynamic}, {block}},
-      {"transformers-tensor-static", "eager", up, {tensorStatic}, {tensorDynamic}},
+      {"transformers-tensor-fused", "eager", up, {tensorStatic}, {tensorStatic, 1024, 1, noGate}},
+      {"transformers-eager-flat",
+       "eager",
+       up,
+       {blockStatic, 1024, 1, "", 90, "5.5.4"},
+       {blockStatic}},
+      {"transformers-scale-format", "eager", up, {ue8m0, 1024, 1, "", 90, "5.8.1"}, {ue8m0}},
+      {"vllm-marlin-block", "marlin", up, {fp8Block("dynamic", 64, 64)}, {block}},
+      {"transformers-tensor-static", "eager", down, {tensorStatic}, {tensorDynamic}},
       {"transformers-tensor-row", "batched_mm", down, {tensorDynamic}, {block}},
       {"transformers-seam", "eager", up, {block, 192}, {block, 256}},
       {"transformers-split", "eager", down, {block, 768, 4}, {block, 768, 3}},
@@ -281,10 +289,10 @@ TEST_CASE("a version between two that were read is inferred where they agree") {
   CHECK(at("5.10.0", block, "deepgemm").evidence == Evidence::Inferred);
   CHECK(at("5.10.0", tensorStatic, "batched_mm").outcome == Outcome::Refused);
   CHECK(at("5.10.0", fp8Block("dynamic", 1, 128), "deepgemm").outcome == Outcome::Unknown);
-  // Eager used the static scale of a tensor until a kernel that does not took over.
+  // Eager took one scale a tensor of gate and up until FP8Experts kept two.
   CHECK(at("5.5.0", tensorStatic, "eager").outcome == Outcome::Runs);
   CHECK(at("5.10.0", tensorStatic, "eager").outcome == Outcome::Unknown);
-  CHECK(at("5.12.0", tensorStatic, "eager").outcome == Outcome::RunsElse);
+  CHECK(at("5.12.0", tensorStatic, "eager").outcome == Outcome::Refused);
 }
 
 TEST_CASE("engines are chosen by name and version") {

@@ -127,6 +127,12 @@ Answer isNotSquare128(const EngineCase &given) {
   bool isSquare = isBlock(given) && given.scheme.blockN == 128 && given.scheme.blockK == 128;
   return when(!isSquare, blockText(given));
 }
+Answer isOtherBlock(const EngineCase &given) {
+  return when(isBlock(given) && !isMx(given) && isNotSquare128(given), blockText(given));
+}
+Answer isPowerScale(const EngineCase &given) {
+  return when(given.scheme.scaleType == ElementType::F8E8M0FNU, "scale_fmt is ue8m0");
+}
 Answer isMxBelow100(const EngineCase &given) {
   return given.arch < 100 ? isMx(given) : std::nullopt;
 }

@@ -9,7 +9,7 @@ using namespace meets;
 
 constexpr Outcome elsewise = Outcome::RunsElse, refused = Outcome::Refused,
                   unknown = Outcome::Unknown;
-constexpr Evidence isRead = Evidence::Read, inferred = Evidence::Inferred;
+constexpr Evidence isRun = Evidence::Run, isRead = Evidence::Read, inferred = Evidence::Inferred;
 
 constexpr const char *sgCompressed =
     "sglang 0.5.23: "
@@ -35,7 +35,7 @@ std::vector<EngineRule> sglangRules() {
        "",
        isChannelTokenStatic,
        refused,
-       isRead,
+       isRun,
        "Raises ValueError: static scales are taken with tensor activations alone.",
        sgCompressed,
        tokenOrTensor},
@@ -46,7 +46,7 @@ std::vector<EngineRule> sglangRules() {
        "",
        isMixed,
        refused,
-       isRead,
+       isRun,
        "A bare assertion fails: pairs are tensor with tensor, channel with token, or block "
        "weights.",
        sgCompressed,
@@ -59,7 +59,8 @@ std::vector<EngineRule> sglangRules() {
        isCompressedBlockTensorStatic,
        unknown,
        isRead,
-       "Weights are made; what the kernel does with a static scale beside blocks was not read.",
+       "Weights are made, which was run; what the kernel does with a static scale beside blocks "
+       "was not read.",
        sgCompressed},
       {"sglang-block-static",
        "sglang",
@@ -68,7 +69,7 @@ std::vector<EngineRule> sglangRules() {
        "",
        isCompressedBlockStatic,
        refused,
-       isRead,
+       isRun,
        "An assertion fails: static input scales are per tensor.",
        sgCompressed,
        dynamicInstead},
@@ -121,7 +122,7 @@ std::vector<EngineRule> sglangRules() {
        "",
        partBreaksRows,
        refused,
-       isRead,
+       isRun,
        "Raises ValueError at any TP: a rank's rows of gate and of up are no multiple of block_n.",
        sgFp8,
        epInstead},

@@ -9,8 +9,11 @@ using namespace meets;
 
 constexpr Outcome runs = Outcome::Runs, elsewise = Outcome::RunsElse, refused = Outcome::Refused,
                   notApplicable = Outcome::NotApplicable, unknown = Outcome::Unknown;
-constexpr Evidence isRead = Evidence::Read, inferred = Evidence::Inferred;
+constexpr Evidence isRun = Evidence::Run, isRead = Evidence::Read, inferred = Evidence::Inferred;
 
+// Executed with tiny tensors: docs/results/engines.md.
+constexpr const char *ranHere =
+    "transformers 5.5.4, 5.17.0 and 5.24.0 with the hub's kernel: tests/engines";
 constexpr const char *hfExperts = "transformers 5.24.0: integrations/finegrained_fp8.py";
 constexpr const char *hfDeepGemm = "transformers 5.24.0: integrations/deepgemm.py";
 constexpr const char *hfConfig = "transformers 5.24.0: utils/quantization_config.py";
@@ -74,9 +77,9 @@ std::vector<EngineRule> transformersRules() {
        "",
        isStatic,
        refused,
-       isRead,
+       isRun,
        "Raises NotImplementedError: this dispatch takes no activation_scheme static.",
-       hfExperts,
+       ranHere,
        dynamicInstead},
       {"transformers-deepgemm-arch",
        "transformers",
@@ -129,7 +132,7 @@ std::vector<EngineRule> transformersRules() {
        "5.12.0",
        isNotSquare128,
        refused,
-       isRead,
+       isRun,
        "Raises ValueError unless block_size is (128, 128).",
        "transformers 5.5.0 and 5.8.1: integrations/finegrained_fp8.py"},
       {"transformers-deepgemm-block",
@@ -142,6 +145,19 @@ std::vector<EngineRule> transformersRules() {
        isRead,
        "Raises ValueError unless block_size is (128, 128) or (1, 128).",
        hfDeepGemm},
+      {"transformers-eager-flat",
+       "transformers",
+       {"eager"},
+       "",
+       "5.12.0",
+       isBlockStatic,
+       refused,
+       isRun,
+       "An assertion fails: the kernel wants activation scales of two dimensions, and gets a "
+       "static "
+       "one of none.",
+       ranHere,
+       dynamicInstead},
       {"transformers-block-whole",
        "transformers",
        {"batched_mm", "grouped_mm"},
@@ -149,20 +165,35 @@ std::vector<EngineRule> transformersRules() {
        "",
        isBlockRagged,
        refused,
-       isRead,
+       isRun,
        "The kernel asserts that N is a multiple of block_n and K of block_k.",
-       hubKernel,
+       ranHere,
        epInstead},
       {"transformers-tensor-fused",
        "transformers",
-       {"batched_mm", "grouped_mm"},
+       {"eager", "batched_mm", "grouped_mm"},
        "5.12.0",
        "",
        isUpOfTensor,
        refused,
+       isRun,
+       "An assertion fails: FP8Experts holds [E, 2, 1] scales for gate and up, and the kernel "
+       "takes "
+       "one an expert.",
+       ranHere,
+       "a scheme of blocks, or another engine"},
+      {"transformers-scale-format",
+       "transformers",
+       {},
+       "",
+       "5.12.0",
+       isPowerScale,
+       elsewise,
        inferred,
-       "The kernel takes scales (E,) or (E, 1, 1); the module holds [E, 2, 1] for gate and up.",
-       hubKernel},
+       "scale_fmt is not known: scales are fp32, and those of activations are not rounded to "
+       "powers "
+       "of two.",
+       "transformers 5.5.0 and 5.8.1: integrations/finegrained_fp8.py"},
       {"transformers-tensor-static",
        "transformers",
        {"eager"},

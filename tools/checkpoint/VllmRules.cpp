@@ -9,7 +9,7 @@ using namespace meets;
 
 constexpr Outcome runs = Outcome::Runs, elsewise = Outcome::RunsElse, refused = Outcome::Refused,
                   unknown = Outcome::Unknown;
-constexpr Evidence isRead = Evidence::Read, inferred = Evidence::Inferred;
+constexpr Evidence isRun = Evidence::Run, isRead = Evidence::Read, inferred = Evidence::Inferred;
 
 constexpr const char *vlFp8 = "vllm 0.33.0: model_executor/layers/quantization/fp8.py";
 constexpr const char *vlUtils =
@@ -110,7 +110,7 @@ std::vector<EngineRule> vllmRules() {
        "",
        isNotForCutlass,
        refused,
-       isRead,
+       isRun,
        "Not chosen: it takes channel with dynamic token, and tensor with tensor.",
        vlExperts},
       {"vllm-deepgemm-arch",
@@ -150,7 +150,7 @@ std::vector<EngineRule> vllmRules() {
        "",
        isNotBlock128,
        refused,
-       isRead,
+       isRun,
        "Not chosen: it takes blocks of 128x128 with groups of 128 (and MXFP8 on SM100).",
        vlExperts},
       {"vllm-flashinfer-arch",
@@ -180,7 +180,7 @@ std::vector<EngineRule> vllmRules() {
        "",
        isNotForFlashInferCutlass,
        refused,
-       isRead,
+       isRun,
        "Not chosen: it takes static tensor with tensor, and blocks of 128x128.",
        vlExperts},
       {"vllm-trtllm-arch",
@@ -220,7 +220,7 @@ std::vector<EngineRule> vllmRules() {
        "",
        isNotForTriton,
        refused,
-       isRead,
+       isRun,
        "Not chosen: it takes block, channel with dynamic token, tensor with dynamic token, and "
        "tensor with tensor.",
        vlExperts},
@@ -282,6 +282,16 @@ std::vector<EngineRule> vllmRules() {
        isRead,
        "The Triton kernel runs in its place for such shapes, and for fewer rows than the "
        "alignment.",
+       vlExperts},
+      {"vllm-marlin-block",
+       "vllm",
+       {"marlin"},
+       "",
+       "",
+       isOtherBlock,
+       refused,
+       isRun,
+       "Not chosen: of block weights it takes 128x128, and MXFP8.",
        vlExperts},
       {"vllm-marlin",
        "vllm",
