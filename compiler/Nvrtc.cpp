@@ -201,6 +201,7 @@ Result<NvrtcOutput> Nvrtc::compile(const std::string &source, std::string_view a
     return nvrtcError(nvrtc, status, "to hand over its output");
   output.resources = parseResources(output.log);
   output.warnings = parsePerformanceWarnings(output.log);
+  output.log = withoutTimes(output.log);
   output.versionMajor = major;
   output.versionMinor = minor;
   return output;
@@ -239,6 +240,17 @@ ResourceUsage parseResources(std::string_view log) {
     used.staticSharedBytes = numberBefore(line, "bytes smem", used.staticSharedBytes);
   });
   return used;
+}
+
+std::string withoutTimes(std::string_view log) {
+  std::string kept;
+  forEachLine(log, [&](std::string_view line) {
+    if (line.find("Compile time = ") == std::string_view::npos)
+      kept.append(line).append("\n");
+  });
+  if (!kept.empty() && !log.ends_with('\n'))
+    kept.pop_back();
+  return kept;
 }
 
 std::vector<std::string> parsePerformanceWarnings(std::string_view log) {

@@ -23,7 +23,7 @@ struct NvrtcOptions {
 struct NvrtcOutput {
   std::string ptx;
   std::string cubin;
-  std::string log;         ///< compiler and assembler messages, resources among them
+  std::string log;         ///< compiler and assembler messages, resources among them; no times
   ResourceUsage resources; ///< of the one kernel
   /// Lines of the log that mean lost speed: serialised wgmma, setmaxnreg ignored. A caller treats
   /// them as errors.
@@ -68,6 +68,9 @@ private:
 /// What ptxas reported in `log` for its last kernel (`--ptxas-options=-v`). Zeros where it says
 /// nothing.
 ResourceUsage parseResources(std::string_view log);
+/// `log` without the lines that say how long ptxas took: what is left is the same each time, and so
+/// is the artifact that keeps it.
+std::string withoutTimes(std::string_view log);
 /// The lines of `log` that mean lost speed, once each, in order.
 std::vector<std::string> parsePerformanceWarnings(std::string_view log);
 

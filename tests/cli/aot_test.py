@@ -126,6 +126,12 @@ class Building(CliTest):
         self.moejit("cache", "verify", "--cache", "made", "--bundle-sha256", done.json()["manifestSha256"])
         self.assertFalse([path for path in (self.folder / "made").iterdir() if path.suffix in (".tmp", ".lock")])
 
+    def test_a_bundle_built_twice_has_one_digest(self):
+        files = [self.write(f"{n}.mlir", grouped(n=n)) for n in (128, 256)]
+        digests = {self.moejit("aot", *order, "-o", folder, "--jobs", jobs, "--json").json()["manifestSha256"]
+                   for folder, order, jobs in (("a", files, 1), ("b", files[::-1], 3))}
+        self.assertEqual(len(digests), 1)
+
     def test_shards_fill_one_folder_at_once(self):
         files = [self.write(f"{n}.mlir", grouped(n=n)) for n in (128, 256, 384)]
         wanted = {key for file in files for _, key in self.ranges(file)}

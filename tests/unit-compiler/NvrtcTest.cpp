@@ -40,6 +40,15 @@ TEST_CASE("lines that mean lost speed are warnings, once each") {
   CHECK(warnings[2].find("C7518") != std::string::npos);
 }
 
+TEST_CASE("what is kept of a log says nothing of times") {
+  CHECK(withoutTimes(
+            "ptxas info    : Used 168 registers\nptxas info    : Compile time = 115.957 ms\n") ==
+        "ptxas info    : Used 168 registers\n");
+  CHECK(withoutTimes("a\nptxas info    : Compile time = 1 ms\nb") == "a\nb");
+  CHECK(withoutTimes("ptxas info    : Compile time = 1 ms").empty());
+  CHECK(withoutTimes("").empty());
+}
+
 TEST_CASE("a library that is not there is Unavailable, and says what was tried") {
   Result<Nvrtc> nvrtc = Nvrtc::open({.libraryPath = "/nowhere/libnvrtc.so"});
   REQUIRE(!nvrtc);
