@@ -379,6 +379,24 @@ void addGenerated(std::vector<BundleEntry> &entries) {
   }
 }
 
+/// The plans of `large` in clusters along either side, on the extents of `small`: three narrow
+/// tiles of columns, of which the last has no neighbour, or two wide ones.
+void addClusters(std::vector<BundleEntry> &entries, TunedTable &table, const Spec &large,
+                 const Spec &small, const std::string &name) {
+  TunedSpec tuned = {canonicalText(small), {}};
+  for (ClusterSide side : {ClusterSide::Columns, ClusterSide::Rows})
+    for (const PlannedRange &range : planRanges(large, Target())) {
+      const int64_t first = 100 * int64_t(tuned.ranges.size());
+      KernelPlan plan = range.plan;
+      plan.cluster = 2;
+      plan.clusterSide = side;
+      tuned.ranges.push_back({first, first + 99, first, plan, 0, 0});
+    }
+  tuned.ranges.back().maxRows = INT64_MAX;
+  table.specs.push_back(tuned);
+  add(entries, name + ".clusters", "matrix quick", small);
+}
+
 /// What kernels of the matrix are too small for: every plan that large ones are given, on small
 /// extents. Enters into `table` which plans those are.
 void addFamilies(std::vector<BundleEntry> &entries, TunedTable &table) {
@@ -401,6 +419,9 @@ void addFamilies(std::vector<BundleEntry> &entries, TunedTable &table) {
     table.specs.push_back(tuned);
     add(entries, nameOf(small, w.name, x.name) + ".families",
         dispatch == Dispatch::Grouped ? "matrix quick" : "matrix", small);
+    if (!isBatched)
+      addClusters(entries, table, large, specOf(dispatch, w, x, ElementType::BF16, {6, 328, 720}),
+                  nameOf(small, w.name, x.name));
   }
 }
 

@@ -89,6 +89,27 @@ TEST_CASE("clusters of launches that quantize their own activations") {
     checkPaired(spec, paired(side, SchedulerKind::Queue), "cluster, quantized");
 }
 
+TEST_CASE("clusters without any of the passes that follow") {
+  const Spec spec = blockScaled(Dispatch::Grouped, 328);
+  KernelPlan plan = paired(ClusterSide::Columns, SchedulerKind::Queue);
+  plan.stages = 2; // four steps are two turns of the ring
+  plan.unrollSlots = true;
+  plan.weightPolicy = CachePolicy::EvictFirst;
+  plan.checked = true;
+  std::vector<LaunchCase> launches;
+  for (const LaunchCase &launch : edgeCases(spec, plan.tileM))
+    if (launch.name.starts_with("empty in") || launch.name.starts_with("rows before"))
+      launches.push_back(launch);
+  REQUIRE(launches.size() == 2);
+  std::vector<std::string> others;
+  for (const std::string &pass : optionalPasses())
+    if (pass != "tile-multicast")
+      others.push_back(pass);
+  checkAll(build(spec, plan, others), launches, "cluster, without all others");
+  for (const std::string &pass : others)
+    checkAll(build(spec, plan, {pass}), launches, "cluster, without " + pass);
+}
+
 TEST_CASE("a block that does not wait for its neighbour's warps is seen to be wrong") {
   const Spec spec = blockScaled(Dispatch::Grouped, 256);
   KernelPlan plan = paired(ClusterSide::Columns, SchedulerKind::Static);
