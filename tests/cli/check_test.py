@@ -29,6 +29,7 @@ class Check(CliTest):
         for part in ("does not  sglang 0.5.23 (refused)", "sglang-block-rows: refused",
                      "I 512 / tp 8 = 64, block 128x128", "rows of gate and of up", "columns of down",
                      "tp        1, 2, 4 with fused_moe", "ep        tp 1 with ep 8 works",
+                     "nearest   sglang 0.5.23: tp 1, 2, 4 with fused_moe, or tp 1 with ep 8",
                      "note      the shared experts are split too"):
             self.assertIn(part, done.out)
         self.moejit("check", QWEN, "--ep", 8, "--engine", "sglang")
@@ -73,15 +74,14 @@ class Check(CliTest):
         self.moejit("check", expect=2)
         self.moejit("check", QWEN, "--tp", "0", expect=2)
         self.moejit("check", QWEN, "--arch", "sm_1", expect=2)
-        self.assertIn("more than", self.moejit("check", self.config("c.json", hidden_size=2**40), expect=2).err
-                      + "more than")
+        self.assertIn("hidden_size", self.moejit("check", self.config("c.json", hidden_size=2**40), expect=2).err)
 
     def test_a_folder_of_many(self):
-        done = self.moejit("check", CONFIGS, "--engine", "all", "--json")
+        done = self.moejit("check", CONFIGS, "--engine", "all", "--json", expect=1)
         checkpoints = done.json()["checkpoints"]
         self.assertEqual(len(checkpoints), len(list(CONFIGS.glob("*.json"))))
-        self.assertEqual({each["exit"] for each in checkpoints}, {0, 3})
-        table = self.moejit("check", CONFIGS).out
+        self.assertEqual({each["exit"] for each in checkpoints}, {0, 1, 3})
+        table = self.moejit("check", CONFIGS, expect=1).out
         self.assertEqual(len(table.splitlines()), len(checkpoints) + 1)
         many = self.folder / "many"
         many.mkdir()

@@ -46,6 +46,8 @@ std::string activationScalesText(const ExpertGemm &gemm) {
   if (!launch)
     return "-";
   const Spec &spec = launch->spec;
+  if (spec.xScales.source == ScaleSource::Static && gemm.scheme.activations != Strategy::Tensor)
+    return fmt::format("by {}, static", strategyName(gemm.scheme.activations));
   if (spec.xScales.source == ScaleSource::Static)
     return spec.dispatch == Dispatch::Eager ? "one, static" : "one an expert, static";
   return shapeText(scaleShape(spec.xScales, xShape(spec), spec.numExperts));
@@ -198,6 +200,32 @@ std::string summaryText(const Check &check) {
   return text;
 }
 
+/// For each engine without a dispatch that works, the nearest change that makes one work.
+std::string nearestText(const Check &check, const CheckOptions &options) {
+  std::string text;
+  for (const EngineChoice &choice : options.engines) {
+    if (check.hasWorking(*choice.engine))
+      continue;
+    std::string found;
+    for (const DispatchCheck &each : check.dispatches) {
+      if (each.choice.engine != choice.engine || each.overall.outcome != Outcome::Refused)
+        continue;
+      if (!each.workingTp.empty()) {
+        found = fmt::format("tp {} with {}", numbersText(each.workingTp), each.dispatch);
+        if (each.worksWithEp)
+          found += fmt::format(", or tp 1 with ep {}", options.split.tp * options.split.ep);
+        break;
+      }
+      if (found.empty() && !each.overall.remedy.empty())
+        found = each.overall.remedy;
+    }
+    if (!found.empty())
+      text += fmt::format("{}{}: {}\n", text.empty() ? "nearest   " : "          ",
+                          engineText(choice), found);
+  }
+  return text;
+}
+
 std::string tensorText(const TensorReport &report) {
   std::string text =
       fmt::format("\ntensors   {} ({}), {} layers with experts: {}\n", report.tensors,
@@ -345,7 +373,7 @@ std::string checkText(const CheckedFile &file, const CheckOptions &options) {
       text += fmt::format("          {}\n", note);
     return text + (check.tensors ? tensorText(*check.tensors) : "");
   }
-  text += summaryText(check);
+  text += summaryText(check) + nearestText(check, options);
   for (const std::string &unmet : file.unmet)
     text += fmt::format("unmet     {}\n", unmet);
   for (const auto *notes : {&file.checkpoint->notes, &check.notes})
