@@ -90,8 +90,10 @@ Outcome classify(const std::string &message) {
 }
 
 /// What the launches say of `artifact` with fault `number` of its text; empty when all is right.
-std::string runTrials(const Subject &subject, const Artifact &artifact, int *chosen, int number) {
-  *chosen = number;
+std::string runTrials(const Subject &subject, const Artifact &artifact,
+                      const std::vector<int *> &chosen, int number) {
+  for (int *variable : chosen)
+    *variable = number;
   for (const Trial &trial : subject.trials)
     for (test::ThreadOrder order : {test::ThreadOrder::RoundRobin, test::ThreadOrder::Random})
       if (std::string wrong = trial.run(artifact, order); !wrong.empty())
@@ -107,8 +109,8 @@ struct Child {
 };
 
 /// Forks a process that runs `job` and is stopped after `stopSeconds` of its own time.
-Child start(const Subject &subject, const Job &job, size_t index, int *chosen, int number,
-            double stopSeconds) {
+Child start(const Subject &subject, const Job &job, size_t index, const std::vector<int *> &chosen,
+            int number, double stopSeconds) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0)
     return {};
@@ -175,7 +177,7 @@ int turnOf(Kind kind) {
 /// The processes that run faults of one kernel.
 class Workers {
 public:
-  Workers(const Subject &subject, int *chosen, Slots &slots)
+  Workers(const Subject &subject, const std::vector<int *> &chosen, Slots &slots)
       : subject(subject), chosen(chosen), slots(slots) {}
 
   /// Runs the jobs `order` of `jobs` until `deadline`.
@@ -227,7 +229,7 @@ private:
   }
 
   const Subject &subject;
-  int *const chosen;
+  const std::vector<int *> &chosen; ///< the variable that chooses the fault, of each unit
   Slots &slots;
   std::vector<Child> running;
 };
@@ -271,16 +273,20 @@ Result<void> runCampaign(const Subject &subject, const CampaignOptions &options,
     return Error{ErrorCode::Internal, "no fault is made in line " + mutated.unread.front()};
   Artifact base = subject.artifact;
   base.source = mutated.source;
-  // Loaded here once; the processes inherit it, and with it the variable that chooses the fault.
+  // Loaded here once; the processes inherit them, and with them the variables that choose the
+  // fault.
   Result<std::shared_ptr<const EmulatedModule>> module =
       test::emulator().load(base.source, base.launch.entry);
   Result<std::shared_ptr<const EmulatedModule>> shuffled =
       test::emulator(test::ThreadOrder::Random).load(base.source, base.launch.entry);
   if (!module || !shuffled)
     return (module ? shuffled : module).error();
-  auto *chosen = static_cast<int *>(dlsym((*module)->handle, "moejit_mutant"));
-  if (!chosen)
-    return Error{ErrorCode::Internal, "the kernel's unit has no moejit_mutant"};
+  std::vector<int *> chosen;
+  for (const auto *unit : {&*module, &*shuffled}) {
+    chosen.push_back(static_cast<int *>(dlsym((*unit)->handle, "moejit_mutant")));
+    if (!chosen.back())
+      return Error{ErrorCode::Internal, "the kernel's unit has no moejit_mutant"};
+  }
   if (options.onlyBuilds)
     return {};
 

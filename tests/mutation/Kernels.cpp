@@ -39,12 +39,9 @@ struct Recipe {
   std::vector<std::string> skippedPasses = {};
 };
 
-/// Few row tiles make a sweep over the columns, so that few rows make two sweeps.
-void lowSweeps(KernelPlan &plan) { plan.raster = 2; }
-void queued(KernelPlan &plan) {
-  plan.raster = 2;
-  plan.scheduler = SchedulerKind::Queue;
-}
+/// No sweep has more than one row tile: buffers have no more.
+void flat(KernelPlan &plan) { plan.raster = 1; }
+void queued(KernelPlan &plan) { plan.scheduler = SchedulerKind::Queue; }
 void checked(KernelPlan &plan) { plan.checked = true; }
 
 ScaleLayout dynamic(std::vector<Granule> granule, ElementType type = ElementType::F32) {
@@ -59,8 +56,8 @@ template <typename T, typename Edit> T with(T made, Edit edit) {
 const std::vector<Recipe> &recipes() {
   static const std::vector<Recipe> table = {
       // Ten steps of K: constants that are off by little show late.
-      {"grouped.few-rows", with(blockScaled(), [](Spec &s) { s.k = 1168; }), 0, lowSweeps},
-      {"grouped.many-rows", blockScaled(), 1, lowSweeps},
+      {"grouped.few-rows", with(blockScaled(), [](Spec &s) { s.k = 1168; }), 0},
+      {"grouped.many-rows", blockScaled(), 1},
       {"grouped.queue", with(blockScaled(), [](Spec &s) { s.k = 272; }), 0, queued},
       {"grouped.checked", with(blockScaled(), [](Spec &s) { s.k = 272; }), 0, checked},
       {"grouped.unscheduled", with(blockScaled(), [](Spec &s) { s.k = 272; }), 1, nullptr,
@@ -75,7 +72,7 @@ const std::vector<Recipe> &recipes() {
               s.wScales.granule = {one, one, whole};
               s.outType = ElementType::F16;
             }),
-       0, lowSweeps},
+       0},
       // A tile a buffer: each block begins in another one. A row past the last buffer is the first
       // of a fragment's upper half, in masked.per-token the first of its lower half.
       {"masked.small-buffers",
@@ -83,11 +80,9 @@ const std::vector<Recipe> &recipes() {
             [](Spec &s) {
               s.dispatch = Dispatch::Masked;
               s.maxRows = 48;
-              s.n = 200;
-              s.k = 272;
               s.xScales.granule = {one, one, group};
             }),
-       0},
+       0, flat},
       {"batched.groups",
        with(blockScaled(),
             [](Spec &s) {
@@ -100,11 +95,12 @@ const std::vector<Recipe> &recipes() {
        with(blockScaled(),
             [](Spec &s) {
               s.dispatch = Dispatch::Batched;
+              s.numExperts = 37; // more than a warp has lanes
               s.k = 272;
               s.xScales = dynamic({one, whole});
               s.wScales.granule = {one, one, whole};
             }),
-       1, lowSweeps},
+       1},
       {"grouped.per-expert.untouched",
        with(blockScaled(),
             [](Spec &s) {
@@ -165,7 +161,6 @@ const std::vector<Recipe> &recipes() {
               s.dispatch = Dispatch::Eager;
               s.numExperts = 1;
               s.quantizeFrom = ElementType::F16;
-              s.n = 200;
               s.k = 272;
               s.xScales = dynamic({whole, whole});
               s.wScales.granule = {group, group};
@@ -174,7 +169,7 @@ const std::vector<Recipe> &recipes() {
       {"quantize.groups",
        quantizeSpec(336, ElementType::BF16, ElementType::F8E4M3FN, dynamic({one, group})), 0},
       {"quantize.mx",
-       quantizeSpec(352, ElementType::F32, ElementType::F8E5M2,
+       quantizeSpec(336, ElementType::F32, ElementType::F8E5M2,
                     with(dynamic({one, Granule::of(32)}, ElementType::F8E8M0FNU),
                          [](ScaleLayout &s) { s.packing = 4; })),
        0},
@@ -211,6 +206,8 @@ Subject makeSubject(const std::string &name, const std::string &golden) {
     const Spec &spec = recipe.spec;
     std::vector<PlannedRange> ranges = planRanges(spec, Target());
     KernelPlan plan = ranges[std::min(recipe.range, ranges.size() - 1)].plan;
+    if (spec.computation == Computation::Gemm)
+      plan.raster = 2; // few row tiles make a sweep, so that few rows make two
     if (recipe.edit)
       recipe.edit(plan);
     Subject subject{name, test::build(spec, plan, recipe.skippedPasses), {}};
@@ -221,6 +218,9 @@ Subject makeSubject(const std::string &name, const std::string &golden) {
       return subject;
     }
     subject.trials = gemmTrials(spec, plan);
+    if (spec.quantizeFrom)
+      for (Trial &trial : sourceTrials(spec))
+        subject.trials.push_back(std::move(trial));
     if (plan.checked)
       for (Trial &trial : wrongTrials(spec))
         subject.trials.push_back(std::move(trial));

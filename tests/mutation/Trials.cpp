@@ -7,8 +7,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <climits>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <random>
 #include <set>
 
@@ -35,24 +38,6 @@ void poisonUnowned(oracle::HostProblem &problem) {
   }
 }
 
-std::string runQuantization(const Artifact &artifact, const oracle::QuantizeProblem &problem,
-                            test::ThreadOrder order) {
-  oracle::QuantizeOutput output = oracle::QuantizeOutput::make(problem);
-  GemmArguments arguments;
-  arguments.rows = problem.rows;
-  arguments.x = {const_cast<uint8_t *>(problem.x.data()), problem.xStride};
-  arguments.xScales = {output.scaleData(), problem.scaleStride};
-  arguments.y = {output.yData(), problem.yStride};
-  arguments.workspaceBytes = workspaceBytes(artifact.launch, problem.rows);
-  std::vector<uint64_t> workspace(arguments.workspaceBytes / 8 + 2, ~uint64_t(0));
-  arguments.workspace = workspace.data();
-  Result<EmulatorReport> report = test::emulator(order).launch(artifact, arguments);
-  if (!report)
-    return report.error().text();
-  oracle::QuantizeComparison comparison = oracle::compareQuantized(problem, output);
-  return comparison.ok() ? "" : "codes differ: " + comparison.text();
-}
-
 } // namespace
 
 Trial gemmTrial(const std::string &name, oracle::HostProblem problem, bool misalignScales) {
@@ -62,6 +47,27 @@ Trial gemmTrial(const std::string &name, oracle::HostProblem problem, bool misal
   return {name, [=](const Artifact &artifact, test::ThreadOrder order) {
             return test::run(artifact, *shared, order, misalignScales, reference.get()).wrong;
           }};
+}
+
+/// Rows of nobody say so by ids and entries of the map beyond all experts, or below 0.
+static Trial strangeIdsTrial(const Spec &spec) {
+  std::vector<int64_t> counts = {20, 30, 5};
+  while (static_cast<int64_t>(counts.size()) < spec.numExperts)
+    counts.push_back(counts.size() % 2);
+  const test::LaunchCase some{"ids of no expert", 75, oracle::Routing::fromCounts(counts)};
+  oracle::HostProblem problem = test::problemOf(spec, some, 9);
+  const int32_t experts = static_cast<int32_t>(spec.numExperts),
+                ids = spec.expertMapSize > 0 ? static_cast<int32_t>(spec.expertMapSize) : experts;
+  const int32_t strange[] = {ids, ids + 5, INT_MAX, -7, INT_MIN, -1};
+  const std::vector<int32_t> owners = oracle::rowOwners(problem);
+  size_t next = 0;
+  for (size_t row = 0; row < owners.size(); ++row)
+    if (owners[row] < 0)
+      problem.expertIds[row] = strange[next++ % std::size(strange)];
+  for (int32_t &expert : problem.expertMap)
+    if (expert < 0)
+      expert = next++ % 2 ? experts : experts + 3;
+  return gemmTrial(some.name, std::move(problem));
 }
 
 std::vector<Trial> gemmTrials(const Spec &spec, const KernelPlan &plan) {
@@ -85,13 +91,21 @@ std::vector<Trial> gemmTrials(const Spec &spec, const KernelPlan &plan) {
   }
   if (spec.dispatch == Dispatch::Masked)
     // First tiles of blocks in one buffer after the other.
-    for (std::vector<int64_t> counts : {std::vector<int64_t>{0, 20, 20}, {0, 0, 40}, {20, 0, 0}})
+    for (std::vector<int64_t> counts :
+         {std::vector<int64_t>{0, 20, 20}, {0, 0, 40}, {20, 0, 0}, {20, 20, 20}})
       launches.push_back({"few rows a buffer", experts * spec.maxRows,
                           oracle::Routing::fromCounts(std::move(counts))});
+  // A block draws more tiles than the ring of drawn tiles has places.
+  if (plan.scheduler == SchedulerKind::Queue && spec.dispatch != Dispatch::Masked)
+    launches.push_back(
+        {"far more tiles than blocks", 8 * plan.tileM + 3,
+         spec.dispatch == Dispatch::Eager ? oracle::Routing() : oracle::Routing::oneExpert(0)});
   std::vector<Trial> trials;
   for (const test::LaunchCase &launch : launches)
     trials.push_back(gemmTrial(launch.name, test::problemOf(spec, launch, 100 + trials.size()),
                                launch.misalignScales));
+  if (spec.dispatch == Dispatch::Batched)
+    trials.push_back(strangeIdsTrial(spec));
   return trials;
 }
 
@@ -183,12 +197,130 @@ Trial notANumberTrial(const Spec &spec, int64_t rows) {
           }};
 }
 
+namespace {
+
+/// Where the k-th of the eight elements a thread has at once lies in a row of `k`: in lanes of both
+/// halves of a warp, in the first of its second vector, and in the last of K.
+int64_t placeOf(int64_t element, int64_t k) {
+  const int64_t vectors = k / 8, second = 256 / 8;
+  const int64_t vector = element == 7                       ? vectors - 1
+                         : element == 4 && second < vectors ? second
+                                                            : (element * 11 + 3) % vectors;
+  return 8 * vector + element;
+}
+
+struct Special {
+  int64_t row, at;
+  double value;
+};
+
+/// Writes `specials` into the source of `problem` and makes codes and scales anew. Rows are counted
+/// among those that experts own; those with a NaN are returned.
+std::set<int64_t> writeSpecials(oracle::HostProblem &problem,
+                                const std::vector<Special> &specials) {
+  const Spec &spec = problem.spec;
+  const std::vector<int32_t> owners = oracle::rowOwners(problem);
+  std::vector<int64_t> rows;
+  for (int64_t row = 0; row < problem.rows; ++row)
+    if (owners[static_cast<size_t>(row)] >= 0)
+      rows.push_back(row);
+  std::set<int64_t> withNan;
+  for (const Special &special : specials) {
+    const int64_t row = rows[static_cast<size_t>(special.row)];
+    oracle::writeElement(*spec.quantizeFrom, problem.xSource.data(),
+                         row * problem.xSourceStride + special.at, special.value);
+    if (std::isnan(special.value))
+      withNan.insert(row);
+  }
+  const bool isPerTensor = spec.xScales.isPerTensor();
+  const int64_t granule = spec.xScales.kGranule() ? spec.xScales.kGranule() : spec.k;
+  const auto geometry = oracle::ScaleGeometry::ofX(spec, problem.rows, problem.xScaleStride);
+  std::vector<float> all;
+  const auto valuesOf = [&](int64_t row, int64_t from, int64_t to) {
+    std::vector<float> values;
+    for (int64_t k = from; k < to; ++k)
+      values.push_back(static_cast<float>(oracle::readElement(
+          *spec.quantizeFrom, problem.xSource.data(), row * problem.xSourceStride + k)));
+    return values;
+  };
+  for (int64_t row : rows)
+    for (float value : valuesOf(row, 0, isPerTensor ? spec.k : 0))
+      all.push_back(value);
+  for (int64_t row : rows)
+    for (int64_t k = 0; k < spec.k; k += granule) {
+      const std::vector<float> values = valuesOf(row, k, std::min(k + granule, spec.k));
+      const float scale = oracle::quantizationScale(isPerTensor ? all : values, spec.xType);
+      problem
+          .xScales[static_cast<size_t>(geometry.index(owners[static_cast<size_t>(row)], row, k))] =
+          scale;
+      for (size_t i = 0; i < values.size(); ++i)
+        problem.x[static_cast<size_t>(row * problem.xStride + k) + i] =
+            oracle::quantize(values[i], scale, spec.xType);
+    }
+  return withNan;
+}
+
+Trial sourceTrial(const Spec &spec, std::string name, int64_t rows,
+                  const std::vector<Special> &specials) {
+  auto problem = std::make_shared<oracle::HostProblem>(
+      oracle::makeProblem(spec, rows, oracle::Routing::uniform(), 61));
+  const std::set<int64_t> nanRows = writeSpecials(*problem, specials);
+  // Results of the largest finite number are finite yet.
+  for (float &scale : problem->wScales)
+    scale = std::ldexp(scale, -100);
+  // A row with a NaN is compared apart.
+  auto finite = std::make_shared<oracle::HostProblem>(*problem);
+  for (int64_t row : nanRows)
+    std::memset(finite->x.data() + row * finite->xStride, 0, static_cast<size_t>(spec.k));
+  auto reference = std::make_shared<const oracle::OracleResult>(oracle::reference(*finite));
+  return {std::move(name), [=](const Artifact &artifact, test::ThreadOrder order) -> std::string {
+            test::LaunchResult result =
+                test::run(artifact, *problem, order, false, reference.get());
+            if (!result.wrong.empty() && result.wrong.compare(0, 6, "WRONG:") != 0)
+              return result.wrong;
+            for (int64_t row : nanRows)
+              for (int64_t column = 0; column < spec.n; ++column) {
+                const int64_t at = row * problem->yStride + column;
+                if (!std::isnan(oracle::readElement(spec.outType, result.output.data(), at)))
+                  return fmt::format("row {} is no NaN: relative error", row);
+                oracle::writeElement(spec.outType, result.output.data(), at, 0);
+              }
+            const oracle::Comparison comparison =
+                oracle::compare(*finite, *reference, result.output);
+            return comparison.ok() ? "" : comparison.text();
+          }};
+}
+
+} // namespace
+
+std::vector<Trial> sourceTrials(const Spec &spec) {
+  std::vector<Trial> trials;
+  const double largest = *spec.quantizeFrom == ElementType::F16 ? -0x1p15 : -0x1p30;
+  if (spec.xScales.isPerTensor()) {
+    for (int64_t element = 0; element < 8; ++element)
+      for (double value : {largest, HUGE_VAL})
+        trials.push_back(sourceTrial(spec, fmt::format("element {} is {}", element, value), 12,
+                                     {{element, placeOf(element, spec.k), value},
+                                      {element + 1, placeOf(element, spec.k), NAN}}));
+    return trials;
+  }
+  std::vector<Special> specials;
+  for (int64_t element = 0; element < 8; ++element) {
+    const int64_t at = placeOf(element, spec.k);
+    specials.push_back({element, at, HUGE_VAL});
+    specials.push_back({8 + element, at, largest});
+    specials.push_back({16 + element, at, NAN});
+  }
+  trials.push_back(sourceTrial(spec, "infinities, numbers as large, and NaN", 40, specials));
+  return trials;
+}
+
 std::vector<Trial> quantizeTrials(const Spec &spec) {
   std::vector<Trial> trials;
   const auto add = [&](std::string name, oracle::QuantizeProblem made) {
     auto problem = std::make_shared<const oracle::QuantizeProblem>(std::move(made));
     trials.push_back({std::move(name), [=](const Artifact &artifact, test::ThreadOrder order) {
-                        return runQuantization(artifact, *problem, order);
+                        return test::runQuantization(artifact, *problem, order);
                       }});
   };
   oracle::QuantizeOptions padded, plain;
@@ -200,19 +332,39 @@ std::vector<Trial> quantizeTrials(const Spec &spec) {
        {std::pair{1, padded}, {6, padded}, {75, oracle::QuantizeOptions()}, {3, plain}})
     add(fmt::format("{} rows", rows),
         oracle::makeQuantizeProblem(spec, rows, 12 + trials.size(), options));
-  if (spec.xScales.granule.front() != Granule::whole())
+  if (spec.xScales.granule.front() != Granule::whole()) {
+    // Each of the elements a thread has is the largest of its granule once, once infinite, and once
+    // a NaN next to one that is.
+    oracle::QuantizeProblem problem =
+        oracle::makeQuantizeProblem(spec, 24, 30 + trials.size(), plain);
+    for (int64_t element = 0; element < 8; ++element) {
+      const int64_t at = placeOf(element, spec.k), beside = at ^ 1;
+      const auto write = [&](int64_t row, int64_t place, double value) {
+        oracle::writeElement(*spec.quantizeFrom, problem.x.data(), row * problem.xStride + place,
+                             value);
+      };
+      write(element, at, HUGE_VAL);
+      write(8 + element, at, -0x1p15);
+      write(16 + element, at, NAN);
+      write(16 + element, beside, HUGE_VAL);
+    }
+    add("each element in turn", std::move(problem));
     return trials;
-  // One scale for all: each of the elements a thread has is the largest once, once infinite, in one
+  }
+  // One scale for all: of nothing but zeros it is the least there is.
+  {
+    oracle::QuantizeProblem zeros = oracle::makeQuantizeProblem(spec, 5, 39, plain);
+    std::fill(zeros.x.begin(), zeros.x.end(), uint8_t(0));
+    add("zeros", std::move(zeros));
+  }
+  // Each of the elements a thread has is the largest once, once infinite, in one
   // row after the other.
   for (int64_t element = 0; element < 8; ++element)
     for (double largest : {-0x1p15, HUGE_VAL}) {
       const int64_t rows = 9, row = element;
       oracle::QuantizeProblem problem =
           oracle::makeQuantizeProblem(spec, rows, 40 + trials.size(), plain);
-      // In lanes of both halves of a warp, and in the last of K.
-      const int64_t vectors = spec.k / 8,
-                    vector = element == 7 ? vectors - 1 : (element * 11 + 3) % vectors;
-      const int64_t at = vector * 8 + element;
+      const int64_t at = placeOf(element, spec.k);
       oracle::writeElement(*spec.quantizeFrom, problem.x.data(), row * problem.xStride + at,
                            largest);
       // Elsewhere: next to a NaN all are looked at one by one.

@@ -18,6 +18,9 @@ Trial extremeScalesTrial(const Spec &spec, int64_t rows);
 /// Each group of K has a row and a column in which its scale is NaN: these must be NaN, and no
 /// more.
 Trial notANumberTrial(const Spec &spec, int64_t rows);
+/// Activations of a GEMM that quantizes them in which each of the elements a thread has is the
+/// largest of its granule once, once infinite, and once next to a NaN.
+std::vector<Trial> sourceTrials(const Spec &spec);
 /// Launches of a quantization of its own.
 std::vector<Trial> quantizeTrials(const Spec &spec);
 /// tests/golden/dense-gemm.cu, whose text is `source`, and its one launch.

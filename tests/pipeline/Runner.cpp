@@ -17,26 +17,28 @@ namespace moejit::test {
 
 using oracle::Routing;
 
-EmulatorOptions &emulatorOptions() {
-  static EmulatorOptions options = [] {
+EmulatorOptions &emulatorOptions(ThreadOrder order) {
+  const auto make = [](uint64_t seed) {
     EmulatorOptions made;
+    made.seed = seed;
     made.workFolder = MOEJIT_TEST_WORK_FOLDER;
     made.maxSeconds = 60;
     return made;
-  }();
-  return options;
+  };
+  static EmulatorOptions inTurn = make(0), shuffled = make(20);
+  return order == ThreadOrder::Random ? shuffled : inTurn;
 }
 
 Emulator &emulator(ThreadOrder order) {
-  const auto make = [](uint64_t seed) {
-    EmulatorOptions options = emulatorOptions();
-    options.seed = seed;
+  const auto make = [](ThreadOrder order) {
+    const EmulatorOptions &options = emulatorOptions(order);
     Result<std::unique_ptr<Emulator>> made = Emulator::create(options);
     if (!made)
       FAIL(made.error().text());
     return std::move(*made);
   };
-  static const std::unique_ptr<Emulator> inTurn = make(0), shuffled = make(20);
+  static const std::unique_ptr<Emulator> inTurn = make(ThreadOrder::RoundRobin),
+                                         shuffled = make(ThreadOrder::Random);
   return order == ThreadOrder::Random ? *shuffled : *inTurn;
 }
 
@@ -297,6 +299,24 @@ LaunchResult run(const Artifact &artifact, const oracle::HostProblem &problem, T
 LaunchResult run(const Artifact &artifact, const LaunchCase &launch, uint64_t seed,
                  ThreadOrder order) {
   return run(artifact, problemOf(artifact.spec, launch, seed), order, launch.misalignScales);
+}
+
+std::string runQuantization(const Artifact &artifact, const oracle::QuantizeProblem &problem,
+                            ThreadOrder order) {
+  oracle::QuantizeOutput output = oracle::QuantizeOutput::make(problem);
+  GemmArguments arguments;
+  arguments.rows = problem.rows;
+  arguments.x = {const_cast<uint8_t *>(problem.x.data()), problem.xStride};
+  arguments.xScales = {output.scaleData(), problem.scaleStride};
+  arguments.y = {output.yData(), problem.yStride};
+  arguments.workspaceBytes = workspaceBytes(artifact.launch, problem.rows);
+  std::vector<uint64_t> workspace(arguments.workspaceBytes / 8 + 2, ~uint64_t(0));
+  arguments.workspace = workspace.data();
+  Result<EmulatorReport> report = emulator(order).launch(artifact, arguments);
+  if (!report)
+    return report.error().text();
+  oracle::QuantizeComparison comparison = oracle::compareQuantized(problem, output);
+  return comparison.ok() ? "" : "codes differ: " + comparison.text();
 }
 
 void checkAll(const Artifact &artifact, const std::vector<LaunchCase> &launches,

@@ -6,6 +6,7 @@
 #include "runtime/Checks.h"
 #include "runtime/emulator/Emulator.h"
 #include "tests/oracle/Compare.h"
+#include "tests/oracle/Quantization.h"
 
 #include <cstdint>
 #include <string>
@@ -16,8 +17,8 @@ namespace moejit::test {
 /// In which order the threads of a block run.
 enum class ThreadOrder { RoundRobin, Random };
 
-/// How emulator() makes its emulators; to be altered before its first call.
-EmulatorOptions &emulatorOptions();
+/// How emulator() makes the emulator of `order`; to be altered before its first call.
+EmulatorOptions &emulatorOptions(ThreadOrder order);
 /// The emulators of this program: units are kept in the build tree, unless emulatorOptions() says
 /// otherwise, so that a second run compiles nothing.
 Emulator &emulator(ThreadOrder order = ThreadOrder::RoundRobin);
@@ -63,6 +64,11 @@ oracle::HostProblem problemOf(const Spec &spec, const LaunchCase &launch, uint64
 /// Both together.
 LaunchResult run(const Artifact &artifact, const LaunchCase &launch, uint64_t seed,
                  ThreadOrder order);
+
+/// Runs a quantization of its own, into poisoned outputs between canaries and a dirty workspace;
+/// what is wrong with what it wrote, or empty.
+std::string runQuantization(const Artifact &artifact, const oracle::QuantizeProblem &problem,
+                            ThreadOrder order);
 
 /// Checks every launch of `launches`, each other one with threads in random order. The first
 /// failures are reported in full.

@@ -2,6 +2,7 @@
 #include "compiler/passes/tile/TilePasses.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace moejit::tile {
@@ -38,6 +39,17 @@ bool moveOut(Value value, scf::ForOp loop) {
   return true;
 }
 
+/// Whether both say the same of the same value.
+bool isSame(Value a, Value b) {
+  if (a == b)
+    return true;
+  auto first = a.getDefiningOp<arith::CmpIOp>(), second = b.getDefiningOp<arith::CmpIOp>();
+  APInt x, y;
+  return first && second && first.getPredicate() == second.getPredicate() &&
+         first.getLhs() == second.getLhs() && matchPattern(first.getRhs(), m_ConstantInt(&x)) &&
+         matchPattern(second.getRhs(), m_ConstantInt(&y)) && x == y;
+}
+
 struct UnswitchRows : tile::impl::TileUnswitchRowsBase<UnswitchRows> {
   void runOnOperation() override {
     // Each change makes new loops, those inside the changed one among them: look again from the
@@ -71,12 +83,19 @@ struct UnswitchRows : tile::impl::TileUnswitchRowsBase<UnswitchRows> {
     for (bool taken : {true, false}) {
       builder.setInsertionPointToStart(taken ? outer.thenBlock() : outer.elseBlock());
       IRMapping mapping;
-      builder.clone(*loop, mapping);
-      auto inner = cast<scf::IfOp>(mapping.lookup(branch.getOperation()));
-      if (Block *kept = taken ? inner.thenBlock() : inner.elseBlock())
-        inner->getBlock()->getOperations().splice(inner->getIterator(), kept->getOperations(),
-                                                  kept->begin(), std::prev(kept->end()));
-      inner.erase();
+      Operation *copy = builder.clone(*loop, mapping);
+      // All that ask the same know the answer, wherever in the loop.
+      SmallVector<scf::IfOp> known;
+      copy->walk([&](scf::IfOp inner) {
+        if (inner.getNumResults() == 0 && isSame(inner.getCondition(), branch.getCondition()))
+          known.push_back(inner);
+      });
+      for (scf::IfOp inner : known) {
+        if (Block *kept = taken ? inner.thenBlock() : inner.elseBlock())
+          inner->getBlock()->getOperations().splice(inner->getIterator(), kept->getOperations(),
+                                                    kept->begin(), std::prev(kept->end()));
+        inner.erase();
+      }
     }
     loop.erase();
     return true;

@@ -41,7 +41,7 @@ tile.kernel @once("x" %x: !tile.view<?x512xf8E4M3FN>, "w" %w: !tile.view<128x512
 
 // -----
 
-// A loop inside the one that is doubled is doubled with it, and its own branch moves out of both.
+// A loop inside the one that is doubled is doubled with it, and knows what its own branch asks again.
 // CHECK-LABEL: tile.kernel @nested
 tile.kernel @nested("x" %x: !tile.view<?x512xf8E4M3FN>, "w" %w: !tile.view<128x512xf8E4M3FN>) warpgroups 1 {
   %c0 = arith.constant 0 : i32
@@ -52,16 +52,12 @@ tile.kernel @nested("x" %x: !tile.view<?x512xf8E4M3FN>, "w" %w: !tile.view<128x5
   %isNeeded = arith.cmpi sgt, %rows, %c128 : i32
   // CHECK: %[[NEEDED:.*]] = arith.cmpi sgt
   // CHECK: scf.if %[[NEEDED]] {
-  // CHECK: scf.if %[[NEEDED]] {
-  // CHECK-NEXT: scf.for
-  // CHECK-NEXT: scf.for
-  // CHECK: tile.dot
-  // CHECK: tile.dot
-  // CHECK: } else {
   // CHECK-NEXT: scf.for
   // CHECK-NEXT: scf.for
   // CHECK-NOT: scf.if
-  // CHECK: } else {
+  // CHECK: tile.dot
+  // CHECK-NOT: scf.if
+  // CHECK: tile.dot
   // CHECK: } else {
   // CHECK-NEXT: scf.for
   // CHECK-NEXT: scf.for
@@ -80,6 +76,59 @@ tile.kernel @nested("x" %x: !tile.view<?x512xf8E4M3FN>, "w" %w: !tile.view<128x5
     scf.if %isNeeded {
       tile.dot %acc, %a, %b : !tile.acc<64x128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
       tile.wait %acc : !tile.acc<64x128>
+    }
+  }
+}
+
+// -----
+
+// One that stands inside another branch is answered too, as its condition is computed again; a branch that asks
+// something else is not.
+// CHECK-LABEL: tile.kernel @inside
+tile.kernel @inside("x" %x: !tile.view<?x512xf8E4M3FN>, "w" %w: !tile.view<128x512xf8E4M3FN>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %c128 = arith.constant 128 : i32
+  %c512 = arith.constant 512 : i32
+  %acc = tile.acc : !tile.acc<64x128>
+  %rows = tile.rows
+  // CHECK: scf.if %{{.*}} {
+  // CHECK-NEXT: scf.for
+  // CHECK: tile.dot
+  // CHECK: scf.if %{{.*}} {
+  // CHECK-NOT: scf.if
+  // CHECK: tile.dot
+  // CHECK: } else {
+  // CHECK-NEXT: scf.for
+  // CHECK-NOT: tile.dot
+  // CHECK: scf.if %{{.*}} {
+  // CHECK-NEXT: tile.sync
+  // CHECK-NOT: tile.dot
+  // CHECK: scf.if %{{.*}} {
+  // CHECK-NEXT: tile.dot
+  // CHECK-NOT: tile.dot
+  scf.for %k = %c0 to %c512 step %c128 : i32 {
+    %a = tile.load %x[%c0, %k] : !tile.view<?x512xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+    %b = tile.load %w[%c0, %k] : !tile.view<128x512xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+    %c64 = arith.constant 64 : i32
+    %isNeeded = arith.cmpi sgt, %rows, %c64 : i32
+    scf.if %isNeeded {
+      tile.dot %acc, %a, %b : !tile.acc<64x128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+      tile.wait %acc : !tile.acc<64x128>
+    }
+    %isLater = arith.cmpi sgt, %k, %c0 : i32
+    scf.if %isLater {
+      tile.sync
+      %again = arith.constant 64 : i32
+      %isStillNeeded = arith.cmpi sgt, %rows, %again : i32
+      scf.if %isStillNeeded {
+        tile.dot %acc, %a, %b : !tile.acc<64x128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+        tile.wait %acc : !tile.acc<64x128>
+      }
+      %isOther = arith.cmpi sgt, %rows, %c0 : i32
+      scf.if %isOther {
+        tile.dot %acc, %a, %b : !tile.acc<64x128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+        tile.wait %acc : !tile.acc<64x128>
+      }
     }
   }
 }
