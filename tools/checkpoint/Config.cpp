@@ -12,7 +12,8 @@ namespace moejit::checkpoint {
 namespace {
 
 constexpr int64_t maxExtent = (int64_t(1) << 31) - 1;
-constexpr int64_t maxCount = 1 << 16; ///< experts, and layers
+constexpr int64_t maxCount = 1 << 16; ///< experts
+constexpr int64_t maxLayers = 4096;   ///< of which each is compared with every name excluded
 
 bool hasAny(const JsonValue &object, std::initializer_list<const char *> names) {
   return std::any_of(names.begin(), names.end(),
@@ -164,7 +165,7 @@ std::vector<int64_t> expertLayers(Fields &fields, int64_t layers) {
   if (const JsonValue *list = fields.find({"moe_layers"});
       list && list->kind == JsonValue::Kind::Array && !list->items.empty()) {
     for (const JsonValue &item : list->items)
-      if (std::optional<int64_t> index = item.integer(); index && *index >= 0 && *index < maxCount)
+      if (std::optional<int64_t> index = item.integer(); index && *index >= 0 && *index < maxLayers)
         chosen.push_back(*index);
     std::sort(chosen.begin(), chosen.end());
     return chosen;
@@ -276,7 +277,7 @@ Result<Checkpoint> parseCheckpoint(const std::string &path, const std::string &c
   checkpoint.modelType = fields.text({"model_type"}, "");
   checkpoint.hidden = fields.integer(hiddenFields, 1, maxExtent);
   checkpoint.layers =
-      fields.integer({"num_hidden_layers", "n_layers", "n_layer", "num_layers"}, 1, maxCount);
+      fields.integer({"num_hidden_layers", "n_layers", "n_layer", "num_layers"}, 1, maxLayers);
   checkpoint.topK = fields.integer({"num_experts_per_tok", "num_experts_per_token", "moe_top_k",
                                     "moe_topk", "moe_k", "top_k_experts", "experts_per_token",
                                     "num_selected_experts", "router_topk"},
@@ -332,7 +333,7 @@ Result<Checkpoint> parseCheckpoint(const std::string &path, const std::string &c
     }
   }
   std::vector<int64_t> layers = expertLayers(fields, checkpoint.layers);
-  if (layers.size() > size_t(maxCount))
+  if (layers.size() > size_t(maxLayers))
     fields.fail(fmt::format("a list has an entry for each of {} layers", layers.size()));
   routed.layers = int64_t(layers.size());
   if (checkpoint.shared)
