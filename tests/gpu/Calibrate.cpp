@@ -19,6 +19,7 @@ namespace {
 
 struct Options : CalibrateOptions {
   std::string folder, markdown, work = "calibrate-units";
+  bool checksModels = false;
 };
 
 const BothDevices *watched = nullptr;
@@ -31,10 +32,34 @@ void leaveLost(const std::string &what) {
   std::_Exit(3);
 }
 
+/// Whether the scores name the model that sums were made by.
+int checkModels(const std::vector<Case> &cases) {
+  for (const Case &entry : cases) {
+    if (entry.name != "eager.w-channel.x-token.f32.328x720")
+      continue;
+    const oracle::HostProblem problem = makeSums(entry.spec);
+    for (const SumModel &model : {SumModel(), SumModel{14, 16, false, true, 13}}) {
+      std::vector<float> sums(size_t(problem.rows * problem.yStride));
+      for (int64_t r = 0; r < problem.rows; ++r)
+        for (int64_t n = 0; n < problem.spec.n; ++n)
+          sums[size_t(r * problem.yStride + n)] = modelSum(problem, model, r, n);
+      const SumScore best = scoreModels(problem, sums.data()).front();
+      if (best.model.text() != model.text() || best.equalAll != best.comparedAll) {
+        fmt::print(stderr, "sums by '{}' were taken for '{}'\n", model.text(), best.model.text());
+        return 1;
+      }
+    }
+    return fmt::print("sums are known by their models\n"), 0;
+  }
+  return fmt::print(stderr, "the folder lacks the eager kernel that sums are made for\n"), 2;
+}
+
 int calibrate(const Options &options) {
   Result<std::vector<Case>> cases = readCases(options.folder);
   if (!cases)
     return fmt::print(stderr, "moejit-gpu-calibrate: {}\n", cases.error().text()), 2;
+  if (options.checksModels)
+    return checkModels(*cases);
   CacheOptions cacheOptions;
   cacheOptions.folder = options.folder + "/bundle";
   cacheOptions.mode = CacheMode::Bundle;
@@ -54,20 +79,19 @@ int calibrate(const Options &options) {
   Calibration calibration(options, **device, **both, *bundle, *cases);
   const bool isComplete = calibration.run();
   const std::vector<std::string> failures = calibration.tallies.failures();
-  const std::string page = calibrationPage(
-      calibration.tallies.all(), calibration.probes,
+  calibration.page.where =
       fmt::format("{}, {} SMs, driver for CUDA {}; the emulator on {} threads, {:.0f} s in all.",
                   (*device)->info().name, (*device)->info().smCount,
                   cudaVersionText((*device)->info().driverVersion),
-                  std::thread::hardware_concurrency(), options.secondsSinceStart()),
-      calibration.notRun);
+                  std::thread::hardware_concurrency(), options.secondsSinceStart());
+  const std::string page = calibrationPage(calibration.tallies.all(), calibration.page);
   if (!options.markdown.empty())
     std::ofstream(options.markdown) << page;
   fmt::print("{}", page);
   for (const std::string &failure : failures)
     fmt::print(stderr, "DIFFERS {}\n", failure);
   if (!isComplete)
-    fmt::print(stderr, "not run: {}\n", calibration.notRun);
+    fmt::print(stderr, "not run: {}\n", calibration.page.notRun);
   fmt::print(stderr, "{:.1f} s, {}\n", options.secondsSinceStart(),
              failures.empty() ? "as it must be" : "DIFFERENT");
   return failures.empty() && !calibration.tallies.all().empty() ? 0 : 1;
@@ -86,6 +110,7 @@ operands, and compares the results bit for bit. Prints a page of tables.
   --only TEXT      only kernels whose name contains TEXT; may be given several times
   --quick          few kernels, and one launch of each
   --all            every kernel of the matrix
+  --check-models   launch nothing: whether sums made by a model are told to be that model's
 
 exit code: 0 equal where every bit is specified and within twice the bound elsewhere, 1 not so,
 2 wrong usage, no bundle, no GPU or no C++ compiler, 3 a kernel took the GPU's context with it
@@ -104,6 +129,10 @@ int main(int argc, char **argv) {
     std::string option = argv[i];
     if (option == "--help")
       return fmt::print("{}", help), 0;
+    if (option == "--check-models") {
+      options.checksModels = true;
+      continue;
+    }
     if (option == "--quick" || option == "--all") {
       (option == "--quick" ? options.isQuick : options.takesAll) = true;
       continue;

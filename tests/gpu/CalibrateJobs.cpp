@@ -181,8 +181,8 @@ bool Calibration::run() {
   for (std::thread &helper : helpers)
     helper.join();
   if (ran < jobs.size())
-    notRun = fmt::format("{} of {} kernels and problems, for want of time", jobs.size() - ran,
-                         jobs.size());
+    page.notRun = fmt::format("{} of {} kernels and problems, for want of time", jobs.size() - ran,
+                              jobs.size());
   return ran == jobs.size();
 }
 
@@ -201,6 +201,7 @@ std::vector<Calibration::Job> Calibration::plan() {
                       [this, entry, method] { return (this->*method)(*entry); }});
   };
   put("probes", "eager.w-channel.x-token.f32.328x720", &Calibration::runProbes);
+  put("sums", "eager.w-channel.x-token.f32.328x720", &Calibration::runSums);
   for (const char *name :
        {"eager.w-channel.x-token.f32.328x720", "grouped.w-channel.x-token.f32.328x720.e5m2-e4m3",
         "grouped.w-channel.x-token.f32.328x720.e4m3-e5m2",
@@ -409,9 +410,22 @@ Result<void> Calibration::runProbes(const Case &entry) {
                             if (engine == 0 && sum != exact && row.lostSum.empty())
                               row.lostSum = fmt::format("{:.10g}, exactly {:.10g}", sum, exact);
                           }
-                        probes.push_back(row);
+                        page.probes.push_back(row);
                       }
                     });
+}
+
+Result<void> Calibration::runSums(const Case &entry) {
+  const oracle::HostProblem problem = makeSums(entry.spec);
+  Result<std::shared_ptr<Kernel>> kernel = jit->get(entry.spec, problem.rows);
+  if (!kernel)
+    return kernel.error();
+  return launchGemm(
+      **kernel, problem, "sums", [&](const LaunchImage &image, const BothResults &results, size_t) {
+        std::vector<float> sums(size_t(problem.rows * problem.yStride));
+        std::memcpy(sums.data(), results.gpu.data() + image.exactY().offset, image.exactY().bytes);
+        page.sums = scoreModels(problem, sums.data());
+      });
 }
 
 Result<void> Calibration::runQuantization(const Case &entry, int64_t expectedRows) {

@@ -43,8 +43,7 @@ public:
   bool run();
 
   Tallies tallies;
-  std::vector<ProbeRow> probes;
-  std::string notRun; ///< what was left out, for people
+  PageParts page; ///< all but `where`
 
 private:
   struct Job {
@@ -73,6 +72,7 @@ private:
   Result<void> runAllRanges(const Case &entry, const oracle::HostProblem &problem,
                             const std::string &family);
   Result<void> runProbes(const Case &entry);
+  Result<void> runSums(const Case &entry);
   Result<void> runQuantization(const Case &entry, int64_t expectedRows);
   Result<void> runQuantized(Kernel &kernel, const oracle::QuantizeProblem &problem,
                             const std::string &family, const std::string &what);

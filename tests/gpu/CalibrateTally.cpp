@@ -128,11 +128,10 @@ void compareBytes(const uint8_t *gpu, const uint8_t *emulator, int64_t count,
 }
 
 std::string calibrationPage(const std::map<std::pair<Section, std::string>, Tally> &tallies,
-                            const std::vector<ProbeRow> &probes, const std::string &where,
-                            const std::string &notRun) {
-  std::string page = fmt::format("# The emulator beside the GPU\n\n{}\n", where);
-  if (!notRun.empty())
-    page += fmt::format("\nNot run: {}.\n", notRun);
+                            const PageParts &parts) {
+  std::string page = fmt::format("# The emulator beside the GPU\n\n{}\n", parts.where);
+  if (!parts.notRun.empty())
+    page += fmt::format("\nNot run: {}.\n", parts.notRun);
   auto sumOf = [&](Section section) {
     Tally sum;
     for (const auto &[key, tally] : tallies)
@@ -183,16 +182,33 @@ std::string calibrationPage(const std::map<std::pair<Section, std::string>, Tall
                         drawn.elements ? fmt::format("{:.3f}", drawn.worstRatio) : "–",
                         drawn.worstUlps, percent(drawn.modelEqual, drawn.modelElements));
   }
-  if (!probes.empty()) {
+  if (!parts.probes.empty()) {
     page += "\n## How the tensor cores add\n\nA large product and small ones of 2^-j of it. "
             "\"exact to\": the largest j up to which the sum is exact; \"noticed to\": up to which "
             "the small ones change it at all (j goes to 17).\n\n"
             "| terms | GPU: exact to | noticed to | emulator: exact to | noticed to | model: exact "
             "to | noticed to | the GPU's first inexact sum |\n|---|---|---|---|---|---|---|---|\n";
-    for (const ProbeRow &row : probes)
+    for (const ProbeRow &row : parts.probes)
       page += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", row.name, row.exactTo[0],
                           row.noticedTo[0], row.exactTo[1], row.noticedTo[1], row.exactTo[2],
                           row.noticedTo[2], row.lostSum);
+  }
+  if (!parts.sums.empty()) {
+    page +=
+        "\n## Which model has the GPU's bits\n\nRaw sums of 32 to 128 products of random codes, "
+        "beside models of the addition; the best of them, and last that of docs/numerics.md.\n\n"
+        "| model | sums of one instruction | equal | of one to four | equal |\n"
+        "|---|---|---|---|---|\n";
+    std::vector<SumScore> shown(parts.sums.begin(),
+                                parts.sums.begin() + long(std::min<size_t>(8, parts.sums.size())));
+    const std::string documented = SumModel().text();
+    for (const SumScore &score : parts.sums)
+      if (score.model.text() == documented)
+        shown.push_back(score);
+    for (const SumScore &score : shown)
+      page += fmt::format("| {} | {} | {} | {} | {} |\n", score.model.text(), score.compared,
+                          percent(score.equal, score.compared), score.comparedAll,
+                          percent(score.equalAll, score.comparedAll));
   }
   std::string differences;
   for (const auto &[key, tally] : tallies)

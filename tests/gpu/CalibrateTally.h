@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/Spec.h"
+#include "tests/gpu/CalibrateSums.h"
 
 #include <cstdint>
 #include <map>
@@ -70,9 +71,15 @@ struct ProbeRow {
   std::string lostSum;   ///< what the GPU gives at the first shift that is not exact
 };
 
-/// The page: device and host in a line, then the tables.
+/// What besides tallies stands on the page.
+struct PageParts {
+  std::string where;  ///< device and host, in a line
+  std::string notRun; ///< what was left out, or nothing
+  std::vector<ProbeRow> probes;
+  std::vector<SumScore> sums; ///< best first; the page has the first few, and the model of
+                              ///< docs/numerics.md
+};
 std::string calibrationPage(const std::map<std::pair<Section, std::string>, Tally> &tallies,
-                            const std::vector<ProbeRow> &probes, const std::string &where,
-                            const std::string &notRun);
+                            const PageParts &parts);
 
 } // namespace moejit::gpu
