@@ -82,6 +82,7 @@ bool Cluster::reset(uint32_t index) {
     }
     block.registerWaiters.clear();
     block.acquired.clear();
+    block.foreign.assign(launch.launch->cluster, {});
     for (int thread = 0; thread < threads; ++thread) {
       const size_t number = static_cast<size_t>(rank) * threads + thread;
       Fiber &f = fibers[number];
@@ -292,6 +293,10 @@ void Cluster::releaseClusterBarrierIfDone() {
   ++clusterPhase;
   for (uint32_t rank = 0; rank < launch.launch->cluster; ++rank)
     blocks[rank]->shared.races.meet(0, threads);
+  for (int rank = 0; rank < size(); ++rank)
+    for (int other = 0; other < size(); ++other)
+      if (other != rank)
+        blocks[rank]->foreign[other] = blocks[other]->shared.races.everything();
   wake(clusterWaiters);
 }
 
@@ -360,7 +365,8 @@ void Cluster::send(Fiber &f, const PendingLoad &pending) {
   if (block.live == 0)
     fail(pending.op, Text::format("block {} of the cluster has already ended", pending.rank));
   if (const Text message = block.shared.refuseAsyncWrite(pending.dst, pending.bytes(),
-                                                         &block == f.block ? f.thread : -1);
+                                                         &block == f.block ? f.thread : -1,
+                                                         f.block->foreign[block.rank]);
       !message.empty())
     fail(pending.op, message);
   const Mbarrier &barrier = barrierAt(block, pending.barrier, pending.op);

@@ -84,6 +84,9 @@ struct Block {
   int freeRegisters = 0; ///< given back by setmaxnreg.dec
   SharedMemory shared;
   std::vector<Acquisition> acquired; ///< by its threads, of other blocks
+  /// What the block knows of the threads of others of its cluster, by rank: one thread that has
+  /// waited for them counts as all.
+  std::vector<VectorClock> foreign;
   std::vector<Warp> warps;
   std::vector<Warpgroup> warpgroups;
   std::array<NamedBarrier, 16> barriers;

@@ -107,12 +107,11 @@ Text RaceDetector::race(const char *what, int offset, int other, const char *did
   return Text::format("{} [shared_base + {:#x}], which {}", what, offset, deed(other, did));
 }
 
-Text RaceDetector::unorderedReader(const char *what, int offset, const Word &word, int thread,
-                                   bool countPlain, bool countAtomic) {
+Text RaceDetector::unorderedReader(const char *what, int offset, const Word &word,
+                                   const uint32_t *known, bool countPlain, bool countAtomic) {
   for (int32_t i = word.readers; i >= 0; i = pool[i].next) {
     const Reader &reader = pool[i];
-    if ((reader.isAtomic ? countAtomic : countPlain) &&
-        !isOrdered(reader.thread, reader.clock, thread))
+    if ((reader.isAtomic ? countAtomic : countPlain) && known[reader.thread] < reader.clock)
       return race(what, offset, reader.thread, reader.isAtomic ? "changed atomically" : "read");
   }
   return {};
@@ -151,7 +150,7 @@ Text RaceDetector::read(int offset, int bytes, int thread) {
     Word &word = words[at / 4];
     if (word.writer >= 0 && !isOrdered(word.writer, word.writeClock, thread))
       return race("reads", at, word.writer, "stored");
-    if (const Text message = unorderedReader("reads", at, word, thread, false, true);
+    if (const Text message = unorderedReader("reads", at, word, known(thread), false, true);
         !message.empty())
       return message;
     addReader(word, thread, false);
@@ -164,7 +163,7 @@ Text RaceDetector::write(int offset, int bytes, int thread) {
     Word &word = words[at / 4];
     if (word.writer >= 0 && !isOrdered(word.writer, word.writeClock, thread))
       return race("writes", at, word.writer, "stored");
-    if (const Text message = unorderedReader("writes", at, word, thread, true, true);
+    if (const Text message = unorderedReader("writes", at, word, known(thread), true, true);
         !message.empty())
       return message;
     clear(word);
@@ -179,7 +178,7 @@ Text RaceDetector::update(int offset, int bytes, int thread) {
     Word &word = words[at / 4];
     if (word.writer >= 0 && !isOrdered(word.writer, word.writeClock, thread))
       return race("changes", at, word.writer, "stored");
-    if (const Text message = unorderedReader("changes", at, word, thread, true, false);
+    if (const Text message = unorderedReader("changes", at, word, known(thread), true, false);
         !message.empty())
       return message;
     addReader(word, thread, true);
@@ -188,13 +187,23 @@ Text RaceDetector::update(int offset, int bytes, int thread) {
 }
 
 Text RaceDetector::copy(int offset, int bytes, int thread) {
+  return copyOver(offset, bytes, known(thread));
+}
+
+Text RaceDetector::copyFrom(int offset, int bytes, const VectorClock &known) {
+  VectorClock all = known;
+  all.resize(width());
+  return copyOver(offset, bytes, all.data());
+}
+
+Text RaceDetector::copyOver(int offset, int bytes, const uint32_t *known) {
   for (int at = offset; at < offset + bytes; at += 4) {
     Word &word = words[at / 4];
     if (word.writer < 0 && word.readers < 0)
       continue;
-    if (word.writer >= 0 && !isOrdered(word.writer, word.writeClock, thread))
+    if (word.writer >= 0 && known[word.writer] < word.writeClock)
       return race("copies over", at, word.writer, "stored");
-    if (const Text message = unorderedReader("copies over", at, word, thread, true, true);
+    if (const Text message = unorderedReader("copies over", at, word, known, true, true);
         !message.empty())
       return message;
     clear(word);
@@ -202,9 +211,13 @@ Text RaceDetector::copy(int offset, int bytes, int thread) {
   return {};
 }
 
-void RaceDetector::forget(int offset, int bytes) {
-  for (int at = offset; at < offset + bytes; at += 4)
-    clear(words[at / 4]);
+VectorClock RaceDetector::everything() const {
+  VectorClock all(width());
+  for (int thread = 0; thread < threads; ++thread)
+    all[thread] = now(thread) - 1;
+  for (int lane = 0; lane < copyLanes; ++lane)
+    all[threads + lane] = deliveries[lane];
+  return all;
 }
 
 } // namespace moejit::emulated

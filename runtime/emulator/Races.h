@@ -68,8 +68,10 @@ public:
   /// A copy that `thread` issues will write the bytes; who reads them must wait for its barrier,
   /// which SharedMemory checks.
   Text copy(int offset, int bytes, int thread);
-  /// Forgets who touched the bytes.
-  void forget(int offset, int bytes);
+  /// The same of a copy that another block issues, which knows `known` of this one's threads.
+  Text copyFrom(int offset, int bytes, const VectorClock &known);
+  /// All that the block's threads have done so far, as another block learns it that meets them.
+  VectorClock everything() const;
 
   /// Who wrote the word at `offset` last: a lane, -1 for nobody, and its time.
   std::pair<int, uint32_t> writerOf(int offset) const {
@@ -94,9 +96,10 @@ private:
   size_t width() const { return 2 * static_cast<size_t>(lanes()); }
   uint32_t *clockOf(int thread) { return clocks.data() + static_cast<size_t>(thread) * width(); }
   Text race(const char *what, int offset, int other, const char *did);
-  /// Says which reader of `word` is not before `thread`. Atomic ones count where asked.
-  Text unorderedReader(const char *what, int offset, const Word &word, int thread, bool countPlain,
-                       bool countAtomic);
+  /// Says which reader of `word` is not among `known`. Atomic ones count where asked.
+  Text unorderedReader(const char *what, int offset, const Word &word, const uint32_t *known,
+                       bool countPlain, bool countAtomic);
+  Text copyOver(int offset, int bytes, const uint32_t *known);
   void addReader(Word &word, int thread, bool isAtomic);
   void clear(Word &word);
 

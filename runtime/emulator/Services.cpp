@@ -137,8 +137,11 @@ void Cluster::arrive(Block &block, Mbarrier &barrier, const char *op) {
     fail(op, Text::format("more than {} arrivals in phase {} of the mbarrier at {}", barrier.count,
                           barrier.phase, SharedMemory::place(barrier.address)));
   --barrier.pending;
-  if (const Fiber &f = self(); f.block == &block)
-    block.shared.races.release(f.thread, barrier.arrived);
+  const Fiber &f = self();
+  if (f.block != &block && barrier.foreignArrived.empty())
+    barrier.foreignArrived.resize(size());
+  f.block->shared.races.release(
+      f.thread, f.block == &block ? barrier.arrived : barrier.foreignArrived[f.block->rank]);
   completePhaseIfDone(block.shared, barrier);
 }
 
@@ -154,6 +157,8 @@ void Cluster::waitBarrier(Fiber &f, int address, int parity, bool ofCluster) {
                           "of block scope does not order them (mbarrier_wait_cluster does)",
                           SharedMemory::place(address)));
   f.block->shared.races.acquire(f.thread, barrier.passed);
+  for (size_t rank = 0; rank < barrier.foreignPassed.size(); ++rank)
+    RaceDetector::join(f.block->foreign[rank], barrier.foreignPassed[rank]);
   f.block->shared.observe(barrier);
 }
 

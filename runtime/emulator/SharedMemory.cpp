@@ -83,7 +83,7 @@ Text SharedMemory::refuseUpdate(int address, int bytes, int thread) {
   return message.empty() ? races.update(address - base, bytes, thread) : message;
 }
 
-Text SharedMemory::refuseAsyncWrite(int address, int bytes, int thread) {
+Text SharedMemory::refuseAsyncWrite(int address, int bytes, int thread, const VectorClock &known) {
   if (const Text message = outside(address, bytes); !message.empty())
     return message;
   const uint8_t *s = stateAt(address);
@@ -98,10 +98,8 @@ Text SharedMemory::refuseAsyncWrite(int address, int bytes, int thread) {
                                 loadingText);
   if (const Text message = operandConflict(address, bytes); !message.empty())
     return message;
-  if (thread >= 0)
-    return races.copy(address - base, bytes, thread);
-  races.forget(address - base, bytes);
-  return {};
+  return thread >= 0 ? races.copy(address - base, bytes, thread)
+                     : races.copyFrom(address - base, bytes, known);
 }
 
 void SharedMemory::store(int address, const void *from, int bytes, int thread) {
@@ -143,6 +141,11 @@ void SharedMemory::completePhase(Mbarrier &barrier) {
   ++barrier.phase;
   RaceDetector::join(barrier.passed, barrier.arrived);
   barrier.arrived.clear();
+  barrier.foreignPassed.resize(barrier.foreignArrived.size());
+  for (size_t rank = 0; rank < barrier.foreignArrived.size(); ++rank) {
+    RaceDetector::join(barrier.foreignPassed[rank], barrier.foreignArrived[rank]);
+    barrier.foreignArrived[rank].clear();
+  }
   if (!barrier.landed.empty()) {
     const auto delivery = races.deliver(barrier.number, barrier.passed);
     for (const LandedBox &box : barrier.landed)

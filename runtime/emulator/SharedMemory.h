@@ -42,7 +42,10 @@ struct Mbarrier {
   VectorClock arrived;             ///< what those know who came in the current phase
   bool holdsStores = false;        ///< bytes of st.async have been delivered to it
   VectorClock passed;              ///< what those learn who wait for the complete phases
-  int number = 0;                  ///< of the block's barriers, in the order of their first init
+  // The same of threads of other blocks of the cluster, by rank.
+  std::vector<VectorClock> foreignArrived;
+  std::vector<VectorClock> foreignPassed;
+  int number = 0; ///< of the block's barriers, in the order of their first init
   WaitList waiters;
 };
 
@@ -92,8 +95,8 @@ public:
   /// The same of an atomic read and write.
   Text refuseUpdate(int address, int bytes, int thread);
   /// What forbids a TMA load to write there, issued by `thread` of this block (-1: of another,
-  /// whose order with this block's threads is not known here).
-  Text refuseAsyncWrite(int address, int bytes, int thread);
+  /// which knows `known` of this block's threads).
+  Text refuseAsyncWrite(int address, int bytes, int thread, const VectorClock &known = {});
   /// `[shared_base + 0x1200]`.
   static Text place(int address);
 

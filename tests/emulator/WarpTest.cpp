@@ -115,7 +115,7 @@ TEST_CASE("an atomic queue hands every number out once, over blocks on several h
 
 // Each block of a cluster of two loads half of a tile for both; each waits for the whole tile on
 // its own barrier, and frees the other's half remotely before the second round.
-TEST_CASE("multicast loads reach every block of the mask") {
+TEST_CASE("multicast loads reach every block of the mask, and must know that these are done") {
   Buffer x("x", 32 * 128, false), y("y", 2 * 2 * 2 * 16 * 128, true);
   std::iota(x.data(), x.data() + x.bytes(), uint8_t(3));
   for (int i = 0; i < 32 * 128; ++i)
@@ -162,6 +162,17 @@ TEST_CASE("multicast loads reach every block of the mask") {
         wrong += y.data()[block * 4096 + i] != x.data()[i];
     CHECK(wrong == 0);
   }
+  // Two arrivals of its own threads tell a block nothing of the other's.
+  std::string hasty = source;
+  const std::string arrival = "mbarrier_arrive_cluster(empty, thread)";
+  hasty.replace(hasty.find(arrival), arrival.size(), "mbarrier_arrive_cluster(empty, rank)");
+  TestLaunch launch(4, 32, 2048 + 16, 2);
+  launch.map(mapOf(x, ElementType::F8E4M3FN, {128, 32}, {128}, {128, 8}, Swizzle::None))
+      .pointer(y)
+      .range(x);
+  const std::string message = errorOf(launch, hasty);
+  INFO(message);
+  CHECK((contains(message, "copies over") || contains(message, "the destination of a TMA load")));
 }
 
 // The first block of each cluster hands a number to both, round after round, in one slot; both
