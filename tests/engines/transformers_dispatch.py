@@ -218,7 +218,8 @@ def worker(args):
                 lines.seek(at)
                 lines.truncate()
                 put(entry)
-                if "CUDA error" in entry.get("message", "") or "AcceleratorError" == entry.get("exception"):
+                lost = ("CUDA error", "Triton Error [CUDA]", "illegal memory access", "device-side assert")
+                if entry.get("exception") == "AcceleratorError" or any(t in entry.get("message", "") for t in lost):
                     return 3  # the context is of no more use
     return 0
 
