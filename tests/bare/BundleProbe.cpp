@@ -102,6 +102,9 @@ public:
   DeviceMemory &operator=(const DeviceMemory &) = delete;
 
   void *data() const { return reinterpret_cast<void *>(uintptr_t(address)); }
+  void fill(uint32_t word, size_t words) {
+    check(driver.memsetD32Async(address, word, words, nullptr), "cuMemsetD32Async");
+  }
   void write(const void *from, size_t bytes) {
     check(driver.streamSynchronize(nullptr), "cuStreamSynchronize");
     check(driver.memcpyHtoD(address, from, bytes), "cuMemcpyHtoD");
@@ -133,10 +136,8 @@ void launchOnOnes(const DriverApi &driver, Jit &jit, const Spec &spec, int64_t r
   auto place = [&](Operand operand, ElementType type, int64_t elements) -> DeviceMemory & {
     size_t bytes = size_t(elements * elementBytes(type) + 3) / 4 * 4;
     auto &made = memory[operand] = std::make_unique<DeviceMemory>(driver, bytes);
-    if (operand != Operand::Y) {
-      std::vector<uint32_t> ones(bytes / 4, oneOf(type));
-      made->write(ones.data(), bytes);
-    }
+    if (operand != Operand::Y)
+      made->fill(oneOf(type), bytes / 4);
     arguments.*memberOf(operand) = {made->data()};
     return *made;
   };

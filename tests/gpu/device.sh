@@ -3,14 +3,15 @@
 # torch references, speed. Each step has a time limit and a failure stops nothing; tables and logs go to $OUT, a summary
 # comes last.
 # usage: device.sh [env|matrix|launch|memcheck|reference|speed|batched|bench|tune|startup|racecheck|initcheck|
-# synccheck|mutants|calibrate ...] (launch: only the launch tests of matrix, as for two GPUs; bench: moejit and its
+# synccheck|mutants|calibrate|bundle ...] (launch: only the launch tests of matrix, as for two GPUs; bench: moejit and its
 # peers; tune: as far as the time goes, from $TABLE on where that is given; mutants: the mutation proof, on every core and
-# no GPU, with the faults of the records in $RECORDS counted as run)
+# no GPU, with the faults of the records in $RECORDS counted as run; bundle: every kernel of a pinned bundle, by a program
+# of the runtime alone)
 set -u
 started=$(date +%s)
 here=$(cd "$(dirname "$0")" && pwd)
 staged=$here
-[ -e "$staged/gpu.tar.gz" ] || [ -e "$staged/mutants.tar.gz" ] || staged=$here/../../.device
+[ -e "$staged/bench.tar.gz" ] || staged=$here/../../.device
 out=${OUT:-$PWD/gpu-results}
 total=${TOTAL_SECONDS:-530}
 steps=${*:-env matrix memcheck reference speed batched racecheck initcheck}
@@ -45,20 +46,23 @@ step() {
 # tailOf NAME LINES: the end of a step's log into the summary.
 tailOf() { tail -n "$2" "$logs/$1.log" 2>/dev/null | cut -c1-400 | tee -a "$summary"; }
 
-# A bundle must be its owner's alone, whatever the transfer did to its mode. The step mutants needs none.
 tests=$work/moejit-gpu-tests
-if [ "$steps" != mutants ]; then
-  (umask 077 && tar -C "$work" --no-same-owner -xzf "$staged/gpu.tar.gz")
-  chmod -R go-w "$work/gpu"
-  cp "$staged/moejit-gpu-tests" "$tests" && chmod +x "$tests"
-fi
+cp "$staged/moejit-gpu-tests" "$tests" && chmod +x "$tests"
+tar -C "$work" --no-same-owner -xzf "$staged/bench.tar.gz"
 cd "$work" || exit 1
 
-# The command, kernels and drivers of peers, in the work folder.
+# The command, in the work folder.
 unpackBench() {
   [ -e "$work/moejit" ] && return
   cp "$staged/moejit" "$work/moejit" && chmod +x "$work/moejit"
-  tar -C "$work" --no-same-owner -xzf "$staged/bench.tar.gz"
+}
+
+# Compiles the kernels of the tests, once. A bundle must be its owner's alone.
+makeBundle() {
+  [ -e "$work/gpu" ] && return
+  cp "$staged/moejit-gpu-bundle" "$work/" && chmod +x "$work/moejit-gpu-bundle"
+  step kernels 200 bash -c 'umask 077 && "$0/moejit-gpu-bundle" -o "$0/gpu" --kernels "$0/kernels" --threads "$(nproc)"' "$work"
+  tailOf kernels 2
 }
 
 sanitizer=$(command -v compute-sanitizer)
@@ -87,6 +91,9 @@ sanitize() {
 }
 
 for name in $steps; do
+  case $name in
+  matrix | memcheck | racecheck | initcheck | synccheck | launch | reference | speed | batched | calibrate) makeBundle ;;
+  esac
   case $name in
   env)
     step env 45 bash -c '
@@ -158,6 +165,17 @@ for name in $steps; do
     step startup 90 "$work/moejit" bench kernels --startup --rounds 3
     tailOf startup 60
     cp "$logs/startup.log" "$out/startup.txt" 2>/dev/null
+    ;;
+  bundle)
+    tar -C "$work" --no-same-owner -xzf "$staged/pinned.tar.gz"
+    chmod -R go-w "$work/pinned"
+    # Nothing of the environment: no CUDA toolkit, no NVRTC, no cache.
+    step bundle 120 env -i "$work/pinned/moejit-bundle-probe" "$work/pinned/bundle" "$(cat "$work/pinned/digest")" 1 32768
+    tailOf bundle 6
+    # One byte of one kernel more: nothing is launched from it.
+    for kernel in "$work"/pinned/bundle/*.kernel; do echo >>"$kernel"; break; done
+    step bundle-altered 60 env -i "$work/pinned/moejit-bundle-probe" "$work/pinned/bundle" "$(cat "$work/pinned/digest")" 1 32768
+    tailOf bundle-altered 2
     ;;
   mutants)
     tar -C "$work" --no-same-owner -xzf "$staged/mutants.tar.gz"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fills .device/ with what device.sh needs on the GPU machine: programs, the C library, kernels and scripts, nothing to
-# build there. usage: tests/gpu/stage.sh [BUILD_FOLDER] [TARGET_FOLDER]
+# Fills .device/ with what device.sh needs on the GPU machine: programs, the C library, descriptions of kernels and
+# scripts. Nothing but kernels is built there. usage: tests/gpu/stage.sh [BUILD_FOLDER] [TARGET_FOLDER]
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=${1:-$root/build}
@@ -15,17 +15,11 @@ fail() {
 [ -x "$build/tests/gpu/moejit-gpu-bundle" ] || fail "no $build/tests/gpu/moejit-gpu-bundle; build moejit-gpu-bundle"
 [ -x "$build/tests/gpu/moejit-gpu-tests" ] || fail "no $build/tests/gpu/moejit-gpu-tests; build moejit-gpu-tests"
 
-# Kernels are made anew: a folder that has been used holds superseded ones too.
-rm -rf "$build/gpu"
-umask 077
-"$build/tests/gpu/moejit-gpu-bundle" -o "$build/gpu" --kernels "$root/kernels" ||
-  echo "stage.sh: kernels are missing; the tests will count them as failures" >&2
-umask 022
-[ -e "$build/gpu/bundle/manifest.json" ] || fail "no bundle was made"
-
 mkdir -p "$target"
 rm -rf "${target:?}"/*
 strip -o "$target/moejit-gpu-tests" "$build/tests/gpu/moejit-gpu-tests"
+# Kernels are compiled there: it has NVRTC and more processors.
+strip -o "$target/moejit-gpu-bundle" "$build/tests/gpu/moejit-gpu-bundle"
 if [ -x "$build/tests/gpu/moejit-gpu-calibrate" ]; then
   strip -o "$target/moejit-gpu-calibrate" "$build/tests/gpu/moejit-gpu-calibrate"
 else
@@ -40,10 +34,22 @@ fi
 # The command compiles there, where NVRTC is; the drivers of peers need torch.
 if [ -x "$build/tools/moejit/moejit" ]; then
   strip -o "$target/moejit" "$build/tools/moejit/moejit"
-  tar -C "$root" -czf "$target/bench.tar.gz" --exclude=__pycache__ kernels tools/bench
 else
   echo "stage.sh: no $build/tools/moejit/moejit; bench and tune will not run" >&2
 fi
+# A bundle pinned by its digest, and a program of the runtime alone.
+probe=$build/tests/bare/moejit-bundle-probe
+if [ -x "$probe" ] && [ -x "$build/tools/moejit/moejit" ]; then
+  rm -rf "$build/pinned"
+  mkdir -p "$build/pinned"
+  "$build/tools/moejit/moejit" aot "$root"/kernels/deepseek-v3.*.mlir "$root"/kernels/qwen3-30b-a3b.*.mlir \
+    -o "$build/pinned/bundle" | tail -n 1 | sed 's/.* //' >"$build/pinned/digest"
+  strip -o "$build/pinned/moejit-bundle-probe" "$probe"
+  tar -C "$build" -czf "$target/pinned.tar.gz" pinned
+else
+  echo "stage.sh: no $probe; the step bundle will not run" >&2
+fi
+tar -C "$root" -czf "$target/bench.tar.gz" --exclude=__pycache__ kernels tools/bench
 # The mutation proof takes many cores, no GPU. Its kernels are compiled here, so that it needs no compiler there.
 mutants=$build/tests/mutation/moejit-mutation-tests
 if [ -x "$mutants" ]; then
@@ -56,7 +62,6 @@ if [ -x "$mutants" ]; then
 else
   echo "stage.sh: no $mutants; the step mutants will not run" >&2
 fi
-tar -C "$build" -czf "$target/gpu.tar.gz" gpu
 cp "$root"/tests/gpu/device.sh "$target/"
 for script in "$root"/tests/gpu/*.py; do
   [ -e "$script" ] && cp "$script" "$target/"

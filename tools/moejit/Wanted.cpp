@@ -212,7 +212,8 @@ private:
       refusals.push_back(fmt::format("{}: {}", name, launch.violations.front().text()));
       return true;
     }
-    add(name, launch.spec, least, most);
+    int64_t limit = launch.dispatch == Dispatch::Batched ? batchedRowLimit : INT64_MAX;
+    add(name, launch.spec, std::min(least, limit), std::min(most, limit));
     return true;
   }
 
@@ -230,9 +231,7 @@ private:
       most = tokens.most * each.topK;
       least = split.ep > 1 ? 0 : tokens.least * each.topK;
     }
-    if (launch.dispatch == Dispatch::Batched)
-      most = std::min(most, batchedRowLimit);
-    return {std::min(least, most), most};
+    return {least, most};
   }
 
   void add(const std::string &name, const Spec &spec, int64_t least, int64_t most) {
