@@ -168,6 +168,7 @@ const std::vector<Row> &allRows() {
       {"vllm-block-rows", "triton", up, {ctBlock, 640, 2}, {ctBlock, 640, 1}},
       {"vllm-block-columns", "flashinfer_cutlass", down, {block, 640, 2}, {block, 640, 5}},
       {"vllm-deepgemm-fallback", "deep_gemm", up, {block, 512}, {block, 1024}},
+      {"vllm-deepgemm-fallback", "deep_gemm", down, {block, 512}, {block, 512, 1, "", 100}},
       {"vllm-marlin", "marlin", up, {block}, {block, 640, 2}},
       {"vllm-requantized", "triton", up, {tensorStatic}, {tensorStatic, 1024, 1, noGate}},
       {"vllm-largest-scale", "triton", down, {modelOpt}, {tensorDynamic}},

@@ -297,7 +297,10 @@ Answer isRefinableFp8(const EngineCase &given) {
 }
 Answer isSmallForDeepGemm(const EngineCase &given) {
   // vllm decides by down's weight, [E, H, I / tp], for both GEMMs: its N is I / tp, its K is H.
+  // On SM100 scales are powers of two, and DeepGEMM is taken whatever the shape.
   int64_t n = given.part, k = given.experts.input;
+  if (given.arch >= 100)
+    return std::nullopt;
   return when(n % 128 != 0 || k % 128 != 0 || n <= 512,
               fmt::format("{}, H {}: one is no multiple of 128, or I / tp is at most 512",
                           partText(given), k));
