@@ -32,11 +32,14 @@ KernelPlan randomPlan(oracle::Random &random, const Spec &spec) {
     plan.scheduler = random.below(2) ? SchedulerKind::Queue : SchedulerKind::Static;
     plan.raster = any({1, 2, 5, 16});
     plan.store = random.below(2) ? StorePath::Direct : StorePath::Staged;
+    plan.liveRows = any({0, 0, 8, 16, 32, 64});
     plan.skipEmptyRows = random.below(2);
     plan.hoistRelease = random.below(2);
     plan.unrollSlots = random.below(2);
     plan.prefetchTile = random.below(2);
     plan.checked = random.below(4) == 0;
+    plan.cluster = any({1, 2});
+    plan.clusterSide = random.below(2) ? ClusterSide::Rows : ClusterSide::Columns;
     plan.weightPolicy = random.below(2) ? CachePolicy::EvictFirst : CachePolicy::Normal;
   } while (!verifyPlan(plan, spec, Target()));
   return plan;
@@ -58,7 +61,8 @@ TEST_CASE("soak" * doctest::skip()) {
     KernelPlan plan = randomPlan(random, spec);
     CompileOptions options;
     for (const std::string &pass : optionalPasses())
-      if (random.below(3) == 0)
+      // What is checked is asked below, so these stay.
+      if (random.below(3) == 0 && !pass.starts_with("tile-check-"))
         options.skippedPasses.push_back(pass);
     std::string what = canonicalText(spec) + "\n  plan: " + planText(plan) + "\n  without:";
     for (const std::string &pass : options.skippedPasses)
