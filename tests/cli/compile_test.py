@@ -144,6 +144,11 @@ class Compile(CliTest):
         quoted = "// " + "<" * 1000 + "\n" + grouped() + "module @\"" + "[" * 1000 + "\" {}\n"
         self.moejit("compile", self.write("quoted.mlir", quoted), "--emit", "moe")
 
+    def test_what_mlirs_parser_does_not_survive_is_refused_before(self):
+        for attribute in ("array<index: 0>", "array < // note\n index: 1, 2>", "array<!a: 0>"):
+            file = self.write("a.mlir", f"!a = index\nmodule attributes {{x.a = {attribute}}} {{}}\n")
+            self.assertIn("array<index>", self.moejit("compile", file, expect=2).err)
+
     def test_one_kernel_of_several_is_named(self):
         text = grouped(name="first") + grouped(n=512, name="second").split("\n\n", 1)[1]
         file = self.write("two.mlir", text)
