@@ -124,9 +124,14 @@ TEST_CASE("plans that differ in any field have different texts") {
   CHECK(planJson(base).starts_with("{\"tileM\": 128, "));
 }
 
-TEST_CASE("no heuristic takes clusters: no GPU has measured them yet") {
-  for (int64_t rows : {1, 32 * 16, 32 * 128, 32 * 512})
-    CHECK(choosePlan(blockScaled(32, 4096, 7168), Target(), rows).cluster == 1);
+TEST_CASE("blocks come in pairs for many rows and a long K, where columns make pairs of tiles") {
+  const Spec spec = blockScaled(32, 4096, 7168);
+  for (int64_t rows : {1, 32 * 16, 32 * 128, 32 * 207})
+    CHECK(choosePlan(spec, Target(), rows).cluster == 1);
+  CHECK(choosePlan(spec, Target(), 32 * 208).cluster == 2);
+  CHECK(choosePlan(spec, Target(), 32 * 512).clusterSide == ClusterSide::Columns);
+  CHECK(choosePlan(blockScaled(32, 4352, 7168), Target(), 32 * 512).cluster == 1);
+  CHECK(choosePlan(blockScaled(32, 7168, 2048), Target(), 32 * 512).cluster == 1);
 }
 
 TEST_CASE("plans that cannot work are refused with what would") {
@@ -187,6 +192,15 @@ TEST_CASE("plans that cannot work are refused with what would") {
       CHECK(refusal([&](KernelPlan &plan) { plan.*field = count; }).find("expected 1 to 64") !=
             std::string::npos);
     }
+  // Of a launch that quantizes its x these count too; of others they say nothing.
+  CHECK(refusal([](KernelPlan &plan) { plan.vectors = 0; }) == "");
+  spec.quantizeFrom = ElementType::BF16;
+  CHECK(refusal([](KernelPlan &plan) { plan.vectors = 0; }).find("expected 1 to 8") !=
+        std::string::npos);
+  CHECK(refusal([](KernelPlan &plan) { plan.granuleWarps = 2; }).find("share a granule") !=
+        std::string::npos);
+  CHECK(refusal([](KernelPlan &plan) { plan.vectors = 8; }) == "");
+  spec.quantizeFrom = std::nullopt;
   spec.outType = ElementType::F32;
   CHECK(refusal([](KernelPlan &) {}).find("y is f32") != std::string::npos);
 }
