@@ -193,6 +193,7 @@ std::vector<int64_t> expertLayers(Fields &fields, int64_t layers) {
 
 ModuleNames::ModuleNames(const std::vector<std::string> &patterns) {
   constexpr std::string_view marker = "layers.";
+  constexpr size_t most = 16; ///< each prefix is tried with each container
   for (const std::string &pattern : patterns) {
     if (pattern.starts_with("re:") || pattern.size() > 300)
       continue;
@@ -208,7 +209,7 @@ ModuleNames::ModuleNames(const std::vector<std::string> &patterns) {
     if (number == 0 || text.find('*') < at)
       continue;
     // The layers that predict further tokens are called apart, and are not all there is.
-    if (text.substr(0, at).find("mtp") == std::string_view::npos)
+    if (text.substr(0, at).find("mtp") == std::string_view::npos && prefixes.size() < most)
       prefixes.insert(std::string(text.substr(0, at + marker.size())));
     if (number >= rest.size() || rest[number] != '.')
       continue;
@@ -221,7 +222,8 @@ ModuleNames::ModuleNames(const std::vector<std::string> &patterns) {
       std::string_view after = rest.substr(found + std::string_view(word).size());
       if (std::string_view(word) == "gate" && !after.empty() && after[0] != '.' && after[0] != '*')
         continue;
-      if (rest.substr(0, found).find("attn") == std::string_view::npos)
+      bool isOther = rest.substr(0, found).find("attn") != std::string_view::npos;
+      if (!isOther && containers.size() < most)
         containers.insert(std::string(rest.substr(0, found)));
     }
   }

@@ -139,7 +139,8 @@ int run(const Arguments &arguments) {
     return fail(arguments, configs.error(), exitUnusable);
   std::vector<CheckedFile> files;
   {
-    Progress progress(fmt::format("reading {} configurations", configs->size()));
+    Progress progress(fmt::format("reading {} configuration{}", configs->size(),
+                                  configs->size() == 1 ? "" : "s"));
     for (const std::string &config : *configs)
       files.push_back(checkOne(config, options, engines == "all", *selected, requirements));
   }
