@@ -225,7 +225,10 @@ Subject makeSubject(const std::string &name, const std::string &golden) {
       for (Trial &trial : wrongTrials(spec))
         subject.trials.push_back(std::move(trial));
     if (spec.xScales.type == ElementType::F8E8M0FNU) {
-      subject.trials.push_back(extremeScalesTrial(spec, plan.tileM / 2 + 3));
+      subject.trials.push_back(extremeScalesTrial(spec, plan.tileM - 40, Smallest::X));
+      subject.trials.push_back(extremeScalesTrial(spec, plan.tileM / 2 - 3, Smallest::X));
+      subject.trials.push_back(extremeScalesTrial(spec, plan.tileM - 5, Smallest::W));
+      subject.trials.push_back(extremeScalesTrial(spec, 60, Smallest::W));
       subject.trials.push_back(notANumberTrial(spec, plan.tileM - 5));
       subject.trials.push_back(notANumberTrial(spec, 60)); // in one fragment
     }

@@ -11,7 +11,6 @@
 #include <climits>
 #include <cmath>
 #include <cstring>
-#include <iterator>
 #include <random>
 #include <set>
 
@@ -58,15 +57,17 @@ static Trial strangeIdsTrial(const Spec &spec) {
   oracle::HostProblem problem = test::problemOf(spec, some, 9);
   const int32_t experts = static_cast<int32_t>(spec.numExperts),
                 ids = spec.expertMapSize > 0 ? static_cast<int32_t>(spec.expertMapSize) : experts;
-  const int32_t strange[] = {ids, ids + 5, INT_MAX, -7, INT_MIN, -1};
+  std::vector<int32_t> strange = {ids, ids + 5, INT_MAX, -7, INT_MIN, -1};
+  for (size_t id = 0; id < problem.expertMap.size(); ++id)
+    if (problem.expertMap[id] < 0) {
+      problem.expertMap[id] = id % 2 ? experts : INT_MAX;
+      strange.push_back(static_cast<int32_t>(id));
+    }
   const std::vector<int32_t> owners = oracle::rowOwners(problem);
   size_t next = 0;
   for (size_t row = 0; row < owners.size(); ++row)
     if (owners[row] < 0)
-      problem.expertIds[row] = strange[next++ % std::size(strange)];
-  for (int32_t &expert : problem.expertMap)
-    if (expert < 0)
-      expert = next++ % 2 ? experts : INT_MAX;
+      problem.expertIds[row] = strange[next++ % strange.size()];
   return gemmTrial(some.name, std::move(problem));
 }
 
@@ -142,17 +143,27 @@ std::vector<Trial> wrongTrials(const Spec &spec) {
   return trials;
 }
 
-Trial extremeScalesTrial(const Spec &spec, int64_t rows) {
+Trial extremeScalesTrial(const Spec &spec, int64_t rows, Smallest smallest) {
   oracle::HostProblem problem = oracle::makeProblem(spec, rows, oracle::Routing::uniform(), 5);
-  // The least scale of x becomes 2^-127, and those of w grow as those of x shrink.
+  std::vector<float> &small = smallest == Smallest::X ? problem.xScales : problem.wScales,
+                     &large = smallest == Smallest::X ? problem.wScales : problem.xScales;
+  // The least becomes 2^-127, and the others grow as these shrink.
   int least = 127;
-  for (float scale : problem.xScales)
+  for (float scale : small)
     if (std::isfinite(scale)) // others belong to nobody
       least = std::min(least, std::ilogb(scale));
-  for (float &scale : problem.xScales)
+  for (float &scale : small)
     scale = std::ldexp(scale, -127 - least);
-  for (float &scale : problem.wScales)
+  for (float &scale : large)
     scale = std::min(std::ldexp(scale, 127 + least), std::ldexp(1.0f, 127));
+  // In rows of both halves of a fragment and of a tile, and in columns even and odd.
+  const auto x = oracle::ScaleGeometry::ofX(spec, rows, problem.xScaleStride);
+  const auto w = oracle::ScaleGeometry::ofW(spec);
+  for (int64_t at :
+       smallest == Smallest::X ? std::vector<int64_t>{1, 9, 65, 73} : std::vector<int64_t>{2, 3})
+    for (int64_t k = 0; k < spec.k && (smallest == Smallest::W || at < rows); k += 16)
+      small[static_cast<size_t>(smallest == Smallest::X ? x.index(0, at, k) : w.index(0, at, k))] =
+          std::ldexp(1.0f, -127);
   return gemmTrial("scales at both ends", std::move(problem));
 }
 

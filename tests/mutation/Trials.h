@@ -13,8 +13,10 @@ Trial gemmTrial(const std::string &name, oracle::HostProblem problem, bool misal
 std::vector<Trial> gemmTrials(const Spec &spec, const KernelPlan &plan);
 /// Routing and scales that are wrong, for a checked kernel.
 std::vector<Trial> wrongTrials(const Spec &spec);
-/// Scales at both ends of the powers of two; products are as large as ever.
-Trial extremeScalesTrial(const Spec &spec, int64_t rows);
+/// Scales at both ends of the powers of two; products are as large as ever. The scales of x are the
+/// small ones, or those of w: the least of all, 2^-127, has some rows (columns) to itself.
+enum class Smallest { X, W };
+Trial extremeScalesTrial(const Spec &spec, int64_t rows, Smallest smallest);
 /// Each group of K has a row and a column in which its scale is NaN: these must be NaN, and no
 /// more.
 Trial notANumberTrial(const Spec &spec, int64_t rows);
