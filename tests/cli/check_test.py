@@ -105,6 +105,16 @@ class Check(CliTest):
         compiled = self.moejit("compile", "--spec", launch["spec"], "--emit", "moe")
         self.assertIn("moe.gemm grouped", compiled.out)
 
+    def test_kernels_of_ranks_that_begin_inside_a_block_are_right(self):
+        small = self.config("small.json", hidden_size=256, num_experts=2)
+        for gemm in self.moejit("check", small, "--tp", 2, "--json").json()["checkpoints"][0]["gemms"]:
+            launch = next(each for each in gemm["launches"] if each["dispatch"] == "grouped"
+                          and each["input"] == "fp8" and each["ranks"] == [1])
+            self.assertIn("phase=[0,", launch["spec"])
+            done = self.moejit("run", "--spec", launch["spec"], "--tokens", 12, "--device", "emulator", "--check",
+                               "--no-cache")
+            self.assertIn("equal to the oracle", done.out)
+
     def test_tensors_are_looked_for(self):
         folder = self.folder / "model"
         folder.mkdir()
