@@ -275,6 +275,12 @@ Result<std::string> Cache::writeManifest() {
         Error{ErrorCode::InvalidArgument, "only a writable cache folder becomes a bundle", {}});
   // Who lists last has seen what everyone has put: a list made earlier must not replace it.
   FileLock lock = disk->lockManifest();
+  if (lock.state() == FileLock::State::Busy)
+    return Error{ErrorCode::IoError,
+                 fmt::format("cache folder {}: another process has been writing the manifest for "
+                             "minutes",
+                             folder()),
+                 {"call again when it has ended"}};
   Manifest manifest;
   auto addFile = [&](const std::string &name) -> Result<void> {
     Result<std::string> bytes = disk->readFile(name);

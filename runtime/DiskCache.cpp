@@ -25,6 +25,7 @@ namespace {
 
 constexpr std::string_view kernelSuffix = ".kernel";
 constexpr int indexWaitMs = 5000;
+constexpr int manifestWaitMs = 300'000; // whoever holds it reads every kernel
 constexpr int temporaryWaitMs = 1000;
 /// No kernel comes near this; a larger file is not read at all.
 constexpr int64_t maxEntryBytes = int64_t(1) << 30;
@@ -399,7 +400,7 @@ bool DiskCache::isHeld(const std::string &name) const {
 }
 
 FileLock DiskCache::lockManifest() const {
-  return FileLock::acquire(fd, "manifest.lock", indexWaitMs);
+  return FileLock::acquire(fd, "manifest.lock", manifestWaitMs);
 }
 
 Result<void> DiskCache::storeManifest(const std::string &text) const {
