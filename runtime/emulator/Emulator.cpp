@@ -1,6 +1,7 @@
 // The emulator's door: compiling, checking a launch, and spreading its clusters over host threads.
 #include "runtime/emulator/Emulator.h"
 
+#include "runtime/Plan.h"
 #include "runtime/emulator/Build.h"
 #include "runtime/emulator/Cluster.h"
 
@@ -200,7 +201,9 @@ Result<EmulatorReport> HostEmulator::launch(const Artifact &artifact,
     launch.arguments.push_back(isMap ? static_cast<void *>(&maps[parameter.tensorMap])
                                      : static_cast<void *>(&parameter.value));
   }
-  launch.gathersRows = artifact.spec.dispatch == Dispatch::Batched;
+  // Plans that this version cannot read load no rows one by one.
+  const Result<KernelPlan> made = parsePlan(artifact.planText);
+  launch.gathersRows = artifact.spec.dispatch == Dispatch::Batched || (made && made->liveRows != 0);
   launch.ranges = operandRanges(artifact, arguments);
   launch.storesOnce = true;
   // What no one promises to be zero is not.

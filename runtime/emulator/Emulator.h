@@ -65,8 +65,8 @@ struct EmulatedLaunch {
   uint32_t cluster = 1;
   uint32_t blocksPerSm = 1; ///< as in __launch_bounds__: bounds the registers a thread starts with
   int64_t sharedBytes = 0;
-  /// Unwritten bytes of a wgmma's A count as NaN, strictOperands or not: the kernel gathers only
-  /// the rows it has, and drops the results of the others.
+  /// Unwritten bytes of a wgmma's A count as NaN, strictOperands or not: the kernel gathers or
+  /// loads only the rows it has, and drops the results of the others.
   bool gathersRows = false;
   std::vector<void *> arguments; ///< address of each parameter's value, in order
   std::vector<MemoryRange> ranges;
