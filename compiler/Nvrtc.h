@@ -25,8 +25,8 @@ struct NvrtcOutput {
   std::string cubin;
   std::string log;         ///< compiler and assembler messages, resources among them; no times
   ResourceUsage resources; ///< of the one kernel
-  /// Lines of the log that mean lost speed: serialised wgmma, setmaxnreg ignored. A caller treats
-  /// them as errors.
+  /// Lines of the log that mean lost speed: serialised wgmma, setmaxnreg ignored. The kernel is right
+  /// all the same.
   std::vector<std::string> warnings;
   int versionMajor = 0;
   int versionMinor = 0;

@@ -266,6 +266,8 @@ std::vector<KernelPlan> neighbourPlans(const KernelPlan &plan, const Spec &spec,
     });
     with([](KernelPlan &p) { p.unrollSlots = !p.unrollSlots; });
     with([](KernelPlan &p) { p.prefetchTile = !p.prefetchTile; });
+    with([](KernelPlan &p) { p.cluster = p.cluster == 1 ? 2 : 1; });
+    with([](KernelPlan &p) { p.liveRows = p.liveRows == 0 ? 32 : 0; });
   }
   plans.erase(plans.begin());
   return plans;

@@ -1,6 +1,7 @@
 // Builds every kernel that the GPU tests run (BundleSpecs.h), on a machine without a GPU or with
 // one. Jit::build into a cache folder, as `moejit aot` does; no path of its own.
 #include "compiler/Compile.h"
+#include "compiler/Nvrtc.h"
 #include "runtime/Jit.h"
 #include "tests/gpu/BundleSpecs.h"
 
@@ -43,6 +44,8 @@ Result<void> build(const gpu::BundleSpecs &specs, const std::string &folder, uns
   options.compile = [&](const Spec &spec, const Target &target, const KernelPlan &plan) {
     Result<Artifact> artifact = compile(spec, target, plan);
     ++compiled;
+    if (artifact && !parsePerformanceWarnings(artifact->compileLog).empty())
+      fmt::print(stderr, "serialised: {} with {}\n", canonicalText(spec), planText(plan));
     if (artifact && artifact->resources.spillStoreBytes + artifact->resources.spillLoadBytes > 0) {
       ++spilling;
       auto entry = std::find_if(entries.begin(), entries.end(), [&](const BundleEntry &candidate) {

@@ -192,7 +192,7 @@ TEST_CASE("a tile gathers the rows it has and no others") {
   spec.n = 64;
   const KernelPlan plan = planOf(spec);
   const Artifact live = build(spec, plan);
-  const Artifact all = build(spec, plan, {"tile-gather-live-rows"});
+  const Artifact all = build(spec, plan, {"tile-load-live-rows"});
   int64_t loads[2] = {};
   const LaunchCase launch = {"one row", 1, Routing::oneExpert(1)};
   oracle::HostProblem problem = problemOf(spec, launch, 9);

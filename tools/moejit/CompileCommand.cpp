@@ -4,6 +4,7 @@
 #include "tools/moejit/Report.h"
 #include "tools/moejit/TunedFiles.h"
 
+#include "compiler/Nvrtc.h"
 #include "compiler/Pipeline.h"
 #include "runtime/PlanModel.h"
 #include "runtime/Rules.h"
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <unistd.h>
 
 namespace moejit::tool {
@@ -167,6 +169,7 @@ int build(const Arguments &arguments, const std::string &name, const Spec &spec,
   json.beginObject().field("file", name).field("spec", canonicalText(spec));
   json.field("arch", target.arch).key("kernels").beginArray();
   bool isSpilling = false;
+  std::set<std::string> slow;
   for (const PlannedRange &range : ranges) {
     Result<Got> got = kernels.get(spec, range.minRows);
     if (!got)
@@ -174,6 +177,8 @@ int build(const Arguments &arguments, const std::string &name, const Spec &spec,
     const Artifact &artifact = got->kernel->artifact();
     uint64_t spilled = artifact.resources.spillStoreBytes + artifact.resources.spillLoadBytes;
     isSpilling |= spilled > 0;
+    for (const std::string &warning : parsePerformanceWarnings(artifact.compileLog))
+      slow.insert(warning);
     json.beginObject();
     writeKernel(json, *got);
     json.key("plan").raw(planJson(range.plan)).endObject();
@@ -195,6 +200,8 @@ int build(const Arguments &arguments, const std::string &name, const Spec &spec,
                   kernels.hasNvrtc() ? ", NVRTC " + kernels.nvrtcVersion() : "", table(rows));
   if (isSpilling)
     text += "\nspills: bytes of registers that go through memory; they cost speed, nothing else\n";
+  for (const std::string &warning : slow)
+    text += fmt::format("\nslower than it could be: {}\n", warning);
   if (!kernels.cache().folder().empty())
     text += fmt::format("\nkept in {}\n", kernels.cache().folder());
   return print(text);

@@ -7,6 +7,7 @@
 #include "tools/moejit/Routings.h"
 #include "tools/moejit/TunedFiles.h"
 
+#include "compiler/Nvrtc.h"
 #include "runtime/PlanModel.h"
 #include "runtime/Rules.h"
 
@@ -185,10 +186,12 @@ private:
         refused.insert(planText(contender.plan));
         continue;
       }
-      const ResourceUsage &used = contender.got.kernel->artifact().resources;
-      if (used.spillStoreBytes + used.spillLoadBytes > 0 && !isHeuristic) {
+      const Artifact &artifact = contender.got.kernel->artifact();
+      const ResourceUsage &used = artifact.resources;
+      const bool isSlow = !parsePerformanceWarnings(artifact.compileLog).empty();
+      if ((used.spillStoreBytes + used.spillLoadBytes > 0 || isSlow) && !isHeuristic) {
         spilling.insert(planText(contender.plan));
-        contender.refusal = Error{ErrorCode::CompileError, "spills registers", {}};
+        contender.refusal = Error{ErrorCode::CompileError, "lacks registers", {}};
         continue;
       }
       if (Result<void> checked = checkContender(run, i); !checked)

@@ -1,7 +1,7 @@
 module {
-  tile.kernel @moejit_kernel("x" %arg0: !tile.view<?x7168xf8E4M3FN>, "x_scales" %arg1: !tile.view<56x?xf32>, "offsets" %arg2: !tile.view<257xi32>, "w" %arg3: !tile.view<256x4096x7168xf8E4M3FN>, "w_scales" %arg4: !tile.view<256x32x56xf32>, "y" %arg5: !tile.view<?x4096xbf16>, "workspace" %arg6: !tile.view<1xi32>) warpgroups 2 {
-    %0 = tile.scheduler grouped(%arg2) tile[128, 256] columns 4096 experts 256 order  queue counter(%arg6 : !tile.view<1xi32>) raster 16 zeroed : !tile.view<257xi32>
-    %1 = tile.ring stages 4 [!tile.block<128x128xf8E4M3FN>, !tile.block<1x256x128xf8E4M3FN>, !tile.block<1x128xf32>, !tile.block<1x2x1xf32>]
+  tile.kernel @moejit_kernel("x" %arg0: !tile.view<?x7168xf8E4M3FN>, "x_scales" %arg1: !tile.view<56x?xf32>, "offsets" %arg2: !tile.view<257xi32>, "w" %arg3: !tile.view<256x4096x7168xf8E4M3FN>, "w_scales" %arg4: !tile.view<256x32x56xf32>, "y" %arg5: !tile.view<?x4096xbf16>, "workspace" %arg6: !tile.view<1xi32>) warpgroups 2 attributes {cluster = 2 : i64} {
+    %0 = tile.scheduler grouped(%arg2) tile[128, 256] columns 4096 experts 256 order  queue counter(%arg6 : !tile.view<1xi32>) raster 16 zeroed cluster  columns : !tile.view<257xi32>
+    %1 = tile.ring stages 4 [!tile.block<128x128xf8E4M3FN>, !tile.block<1x256x128xf8E4M3FN>, !tile.block<1x128xf32>, !tile.block<1x2x1xf32>] multicast
     tile.role  producer registers 40 {
       tile.for_tiles %0 -> %arg7, %arg8, %arg9, %arg10, %arg11 {
         %c0_i32 = arith.constant 0 : i32
@@ -22,7 +22,7 @@ module {
             %c7_i32_2 = arith.constant 7 : i32
             %7 = arith.shrsi %arg9, %c7_i32_2 : i32
             %8 = tile.acquire %1
-            tile.copy %arg0[%arg8, %4] -> %8[0] : <?x7168xf8E4M3FN>
+            tile.copy %arg0[%arg8, %4] -> %8[0] multicast : <?x7168xf8E4M3FN>
             tile.copy %arg3[%arg7, %arg9, %4] -> %8[1] : <256x4096x7168xf8E4M3FN>
             tile.copy %arg1[%5, %arg8] -> %8[2] : <56x?xf32>
             tile.copy %arg4[%arg7, %7, %6] -> %8[3] : <256x32x56xf32>
@@ -39,7 +39,7 @@ module {
             %c7_i32_2 = arith.constant 7 : i32
             %7 = arith.shrsi %arg9, %c7_i32_2 : i32
             %8 = tile.acquire %1
-            tile.copy %arg0[%arg8, %4] -> %8[0] : <?x7168xf8E4M3FN>
+            tile.copy %arg0[%arg8, %4] -> %8[0] multicast : <?x7168xf8E4M3FN>
             tile.copy %arg3[%arg7, %arg9, %4] -> %8[1] : <256x4096x7168xf8E4M3FN>
             tile.copy %arg1[%5, %arg8] -> %8[2] : <56x?xf32>
             tile.copy %arg4[%arg7, %7, %6] -> %8[3] : <256x32x56xf32>

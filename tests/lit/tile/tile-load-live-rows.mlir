@@ -1,6 +1,8 @@
-// A tile whose expert owns few rows gathers no others.
-// RUN: moejit-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-gather-live-rows))' -split-input-file | FileCheck %s
-// RUN: moejit-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-gather-live-rows,tile-allocate-shared,tile-lower-copies,tile-lower-ring))' -split-input-file | FileCheck %s --check-prefix=LOWER
+// A tile whose expert owns few rows loads no others.
+// RUN: moejit-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-load-live-rows))' -split-input-file | FileCheck %s
+// RUN: moejit-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-load-live-rows{together=16}))' -split-input-file | FileCheck %s --check-prefix=TOGETHER
+// RUN: moejit-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-load-live-rows{together=16},tile-allocate-shared,tile-lower-copies,tile-lower-ring))' -split-input-file | FileCheck %s --check-prefix=BOXES
+// RUN: moejit-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-load-live-rows,tile-allocate-shared,tile-lower-copies,tile-lower-ring))' -split-input-file | FileCheck %s --check-prefix=LOWER
 
 // The slot then waits for the bytes of those rows, and of all columns.
 // CHECK-LABEL: tile.kernel @gathers
@@ -56,9 +58,22 @@ tile.kernel @stores_more("x" %x: !tile.view<?x128xf8E4M3FN>, "expert_ids" %ids: 
 
 // -----
 
-// Rows that lie together come as one box, however many there are.
+// Rows that lie together come as one box, however many there are, unless boxes are asked to be smaller.
 // CHECK-LABEL: tile.kernel @together
 // CHECK-NOT: first
+// TOGETHER-LABEL: tile.kernel @together
+// TOGETHER: tile.for_tiles %{{.*}} -> %{{.*}}, %{{.*}}, %{{.*}}, %[[ROWS:.*]], %{{.*}} {
+// TOGETHER: tile.copy %{{.*}} first %[[ROWS]] per 16 -> %{{.*}}[0]
+// BOXES-LABEL: tile.kernel @together
+// BOXES-SAME: box = array<i64: 128, 16>
+// BOXES: %[[LIVE:.*]] = arith.minsi %[[ROWS:.*]], %c64_i32
+// BOXES: %[[MORE:.*]] = arith.addi %[[LIVE]], %c15_i32
+// BOXES: %[[BOXES:.*]] = arith.shrsi %[[MORE]], %c4_i32
+// BOXES: %[[COPIED:.*]] = arith.muli %[[BOXES]], %c16_i32
+// BOXES: arith.subi %c64_i32{{.*}}, %[[COPIED]]
+// BOXES: ptx.mbarrier_expect_tx
+// BOXES: scf.for %[[AT:.*]] = %c0{{.*}} to %{{.*}} step %c16
+// BOXES: ptx.tma_load
 tile.kernel @together("x" %x: !tile.view<?x128xf8E4M3FN>, "y" %y: !tile.view<?x128xbf16>) warpgroups 1 {
   %q = tile.scheduler tile [64, 128] columns 128 experts 1 order static raster 1
   %ring = tile.ring stages 1 [!tile.block<64x128xf8E4M3FN>]
