@@ -435,7 +435,7 @@ private:
   const std::vector<int64_t> &layers;
   Checkpoint &checkpoint;
   Problem problem;
-  static constexpr uint64_t mostSteps = 100'000'000; ///< some seconds
+  static constexpr uint64_t mostSteps = 50'000'000; ///< some seconds
   uint64_t steps = 0;
 };
 
