@@ -13,7 +13,8 @@ for program in "$programs"/moejit-fuzz-*; do
   name=${program##*/moejit-fuzz-}
   set -- "$corpus/$name"
   [ "$name" = config ] && [ -d "$corpus/../../cases/configs" ] && set -- "$@" "$corpus/../../cases/configs"
-  line=$("$program" --seconds="$seconds" --jobs="$jobs" --seed="$seed" --findings="$findings/$name" "$@") || status=1
+  # Sanitizers make a second sixteen.
+  line=$("$program" --limit-ms=60000 --seconds="$seconds" --jobs="$jobs" --seed="$seed" --findings="$findings/$name" "$@") || status=1
   field() { echo "$line" | sed -n "s/.*\"$1\": \([0-9.]*\).*/\1/p"; }
   echo "| $name | $(field cpuSeconds) | $(field executions) | $(field slots) | $(field crashes) | $(field hangs) | $(field leaks) |"
 done
