@@ -299,8 +299,8 @@ Target targetOf(const char *arch) {
 /// Dropped into the build folder, to be copied over the checked-in page after a change of the
 /// table.
 std::string writtenPage() {
-  std::ofstream("rules.md") << renderRulesMarkdown();
-  return "the page in docs/generated is stale: copy rules.md of this test's working folder over it";
+  std::ofstream(MOEJIT_PAGES_DIR "/rules.md") << renderRulesMarkdown();
+  return "the page in docs/generated is stale: copy " MOEJIT_PAGES_DIR "/rules.md over it";
 }
 
 } // namespace
