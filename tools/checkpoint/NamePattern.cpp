@@ -77,7 +77,7 @@ private:
 
   int readRepeated(int depth) {
     int atom = readAtom(depth);
-    while (!isOver()) {
+    for (bool isRepeated = false; !isOver(); isRepeated = true) {
       char c = text[position];
       Node node;
       node.kind = Node::Kind::Repeat;
@@ -90,6 +90,9 @@ private:
         node.least = 0, node.most = 1;
       else if (c != '{' || !readCounts(node))
         return atom;
+      // As in Python; else a long row of them is as deep as it is long.
+      if (isRepeated)
+        return fail("a repetition of a repetition"), atom;
       if (c != '{')
         ++position;
       if (!isOver() && text[position] == '?')
