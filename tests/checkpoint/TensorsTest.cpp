@@ -202,6 +202,7 @@ TEST_CASE("headers that lie are refused") {
         "{\"dtype\": \"F32\", \"shape\": [2], \"data_offsets\": [0, 1e300]}",
         "{\"dtype\": \"F32\", \"shape\": [9007199254740992, 9007199254740992], \"data_offsets\": "
         "[0, 8]}",
+        "{\"dtype\": \"F64\", \"shape\": [2147483648, 1073741824], \"data_offsets\": [0, 0]}",
         "{\"dtype\": \"F32\", \"shape\": [1.5], \"data_offsets\": [0, 8]}",
         "{\"dtype\": 4, \"shape\": [2], \"data_offsets\": [0, 8]}",
         "{\"dtype\": \"F32\", \"shape\": 2, \"data_offsets\": [0, 8]}",

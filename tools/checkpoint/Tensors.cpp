@@ -76,8 +76,9 @@ Result<TensorInfo> readEntry(const std::string &path, const std::string &name,
   uint64_t count = 1;
   for (const JsonValue &item : shape->items) {
     std::optional<int64_t> extent = item.integer();
+    // Times the eight bytes of the largest type it fits 64 bits.
     bool isLegal = extent && *extent >= 0 &&
-                   (*extent == 0 || count <= (uint64_t(1) << 62) / uint64_t(*extent));
+                   (*extent == 0 || count <= (uint64_t(1) << 60) / uint64_t(*extent));
     if (!isLegal || shape->items.size() > 16)
       return broken(path, fmt::format("{} has a shape that is none", name));
     count *= uint64_t(*extent);
