@@ -1,6 +1,7 @@
 """moejit check: exit codes, what is printed where, and JSON."""
 
 import json
+import os
 import struct
 
 from harness import ROOT, CliTest, main
@@ -54,6 +55,33 @@ class Check(CliTest):
         self.assertEqual({each["outcome"] for each in verdicts}, {"unknown"})
         self.assertEqual({each["evidence"] for each in verdicts}, {"unknown"})
         self.assertIn("no engine 'vlm'", self.moejit("check", QWEN, "--engine", "vlm", expect=2).err)
+
+    def test_each_version_that_is_asked_for_has_to_work(self):
+        done = self.moejit("check", QWEN, "--engine", "vllm@0.33.0,vllm@99", expect=1)
+        self.assertIn("unmet     vllm 99 has no dispatch that works", done.out)
+        done = self.moejit("check", QWEN, "--require", "vllm@99:triton", expect=1)
+        self.assertIn("unmet     --require vllm@99:triton", done.out)
+        self.moejit("check", QWEN, "--require", "vllm@0.33.0:triton")
+        self.moejit("check", QWEN, "--engine", "vllm@0.33.0,vllm@99", "--require", "vllm:triton", expect=1)
+
+    def test_what_files_say_steers_no_terminal(self):
+        strange = self.config("strange.json", model_type="a\x1b[31mred\nworks     everything")
+        for path in (strange, strange.parent):
+            self.assertNotIn("\x1b", self.moejit("check", path).out)
+        self.assertIn("a\\x1b[31mred\\x0aworks", self.moejit("check", strange).out)
+        done = self.moejit("check", self.config("method.json", quantization_config={"quant_method": "\x1bfp8"}), expect=2)
+        self.assertNotIn("\x1b", done.err)
+
+    def test_pipes_in_a_folder_are_passed_over(self):
+        folder = self.folder / "pipes"
+        folder.mkdir()
+        for name in ("config.json", "other.json"):
+            os.mkfifo(folder / name)
+        self.assertIn("no config.json", self.moejit("check", folder, expect=2).err)
+        (folder / "model.json").write_text(QWEN.read_text())
+        self.moejit("check", folder)
+        (folder / "gone.json").symlink_to("nowhere")
+        self.assertIn("gone.json", self.moejit("check", folder, expect=2).err)
 
     def test_nothing_to_do(self):
         for name, reason in (("ambiguous--fp8-ignore-experts", "excluded"),

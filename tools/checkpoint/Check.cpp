@@ -123,6 +123,12 @@ bool Check::hasWorking(const Engine &engine) const {
   });
 }
 
+bool Check::hasWorking(const EngineChoice &choice) const {
+  return std::any_of(dispatches.begin(), dispatches.end(), [&](const DispatchCheck &each) {
+    return each.choice == choice && works(each.overall.outcome);
+  });
+}
+
 Result<Check> check(const Checkpoint &checkpoint, const CheckOptions &options) {
   Check result;
   GemmOptions gemmOptions;

@@ -11,6 +11,7 @@ namespace moejit::checkpoint {
 struct EngineChoice {
   const Engine *engine = nullptr;
   std::string version;
+  bool operator==(const EngineChoice &) const = default;
 };
 
 /// One engine's dispatch before all GEMMs of the routed experts.
@@ -49,6 +50,8 @@ struct Check {
 
   /// Some dispatch of that engine does the work.
   bool hasWorking(const Engine &engine) const;
+  /// The same of one version of it, as it was asked for.
+  bool hasWorking(const EngineChoice &choice) const;
 };
 
 /// Everything about `checkpoint`, which needs FP8. Errors: those of checkTensorFiles.

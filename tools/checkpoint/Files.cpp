@@ -97,7 +97,11 @@ Result<std::vector<std::string>> findConfigs(const std::string &path) {
     } else if (std::string name = entry.filename().string(); name.ends_with(".json") &&
                                                              !name.ends_with(quantName) &&
                                                              !name.ends_with(".index.json")) {
-      configs.push_back(entry.string());
+      // Pipes and devices are none, and never end; a link to nothing is told of where it is read.
+      fs::file_type type = fs::status(entry, ignored).type();
+      if (type == fs::file_type::regular || type == fs::file_type::not_found ||
+          type == fs::file_type::none)
+        configs.push_back(entry.string());
     }
   }
   if (configs.empty())

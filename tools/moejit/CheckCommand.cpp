@@ -12,13 +12,20 @@ namespace {
 
 using namespace checkpoint;
 
-/// "vllm:triton" or "moejit:grouped". Adds the engine to `options` where it is not asked yet.
+/// "vllm:triton", "vllm@0.33.0:triton" or "moejit:grouped".
 struct Requirement {
   std::string text;
-  const Engine *engine = nullptr; ///< null: moejit
+  EngineChoice choice; ///< without an engine: moejit; without a version: those that are asked
   std::string dispatch;
 };
 
+bool isMeant(const Requirement &requirement, const EngineChoice &choice) {
+  const EngineChoice &wanted = requirement.choice;
+  return choice.engine == wanted.engine &&
+         (wanted.version.empty() || choice.version == wanted.version);
+}
+
+/// Adds the engine to `options` where it, or this version of it, is not asked yet.
 Result<Requirement> readRequirement(const std::string &text, CheckOptions &options) {
   Requirement requirement;
   requirement.text = text;
@@ -36,13 +43,12 @@ Result<Requirement> readRequirement(const std::string &text, CheckOptions &optio
       return Error{ErrorCode::InvalidArgument,
                    fmt::format("--require takes ENGINE:DISPATCH, got '{}'", text),
                    {}};
-    requirement.engine = choices->front().engine;
-    known.assign(requirement.engine->dispatches.begin(), requirement.engine->dispatches.end());
-    bool isAsked = std::any_of(
-        options.engines.begin(), options.engines.end(),
-        [&](const EngineChoice &choice) { return choice.engine == requirement.engine; });
-    if (!isAsked)
-      options.engines.push_back(choices->front());
+    requirement.choice = choices->front();
+    known.assign(requirement.choice.engine->dispatches.begin(),
+                 requirement.choice.engine->dispatches.end());
+    if (std::none_of(options.engines.begin(), options.engines.end(),
+                     [&](const EngineChoice &choice) { return isMeant(requirement, choice); }))
+      options.engines.push_back(requirement.choice);
   }
   if (std::find(known.begin(), known.end(), requirement.dispatch) == known.end())
     return Error{ErrorCode::InvalidArgument,
@@ -52,14 +58,15 @@ Result<Requirement> readRequirement(const std::string &text, CheckOptions &optio
 }
 
 bool isMet(const Requirement &requirement, const Check &check) {
-  if (!requirement.engine)
+  if (!requirement.choice.engine)
     return std::any_of(check.moejit.begin(), check.moejit.end(), [&](const MoejitCheck &each) {
       return each.isLegal && requirement.dispatch == dispatchName(each.dispatch);
     });
-  return std::any_of(check.dispatches.begin(), check.dispatches.end(),
+  // In each version that is meant: one that works does not excuse another.
+  return std::all_of(check.dispatches.begin(), check.dispatches.end(),
                      [&](const DispatchCheck &each) {
-                       return each.choice.engine == requirement.engine &&
-                              each.dispatch == requirement.dispatch && works(each.overall.outcome);
+                       return !isMeant(requirement, each.choice) ||
+                              each.dispatch != requirement.dispatch || works(each.overall.outcome);
                      });
 }
 
@@ -93,10 +100,11 @@ CheckedFile checkOne(const std::string &config, const CheckOptions &options, boo
     file.unmet.push_back("the split does not divide the model");
   int64_t working = 0;
   for (const EngineChoice &choice : selected) {
-    bool isWorking = file.check->hasWorking(*choice.engine);
+    bool isWorking = file.check->hasWorking(choice);
     working += isWorking;
     if (!isWorking && !isAll && !file.check->splitProblem)
-      file.unmet.push_back(fmt::format("{} has no dispatch that works", choice.engine->name));
+      file.unmet.push_back(fmt::format("{}{}{} has no dispatch that works", choice.engine->name,
+                                       choice.version.empty() ? "" : " ", choice.version));
   }
   if (isAll && working == 0 && !file.check->splitProblem)
     file.unmet.push_back("no engine has a dispatch that works");
@@ -110,9 +118,14 @@ CheckedFile checkOne(const std::string &config, const CheckOptions &options, boo
 }
 
 int run(const Arguments &arguments) {
-  Result<std::string> path = oneFile(arguments);
-  if (!path)
-    return fail(arguments, path.error());
+  if (arguments.words.size() != 1)
+    return fail(arguments,
+                {ErrorCode::InvalidArgument,
+                 arguments.words.empty()
+                     ? std::string("no PATH given")
+                     : fmt::format("one PATH is taken, got {}", arguments.words.size()),
+                 {"give a config.json, the folder of a checkpoint, or a folder of several"}});
+  const std::string &path = arguments.words[0];
   CheckOptions options;
   Result<std::optional<int64_t>> tp = arguments.integer("--tp", 1, 65536);
   Result<std::optional<int64_t>> ep = arguments.integer("--ep", 1, 65536);
@@ -134,7 +147,7 @@ int run(const Arguments &arguments) {
       return fail(arguments, requirement.error());
     requirements.push_back(*requirement);
   }
-  Result<std::vector<std::string>> configs = findConfigs(*path);
+  Result<std::vector<std::string>> configs = findConfigs(path);
   if (!configs)
     return fail(arguments, configs.error(), exitUnusable);
   std::vector<CheckedFile> files;

@@ -69,16 +69,17 @@ std::string numbersText(const std::vector<int64_t> &numbers) {
 std::string headText(const CheckedFile &file, const CheckOptions &options) {
   const Checkpoint &model = *file.checkpoint;
   const Experts &routed = model.routed;
-  std::string text = fmt::format("{}\n", file.path);
+  std::string text = fmt::format("{}\n", printable(file.path, false));
   std::string space = routed.input == model.hidden
                           ? ""
                           : fmt::format(" (a latent space; hidden_size is {})", model.hidden);
   std::string shared =
       model.shared ? fmt::format(", shared experts of I {}", model.shared->intermediate) : "";
   text += fmt::format("{}{} experts{}, H {}{}, I {}, {}{}\n",
-                      model.modelType.empty() ? "" : model.modelType + ": ", routed.count,
-                      model.topK > 0 ? fmt::format(" (top {})", model.topK) : "", routed.input,
-                      space, routed.intermediate, routed.isGated ? "gated" : "no gate", shared);
+                      model.modelType.empty() ? "" : printable(model.modelType, false) + ": ",
+                      routed.count, model.topK > 0 ? fmt::format(" (top {})", model.topK) : "",
+                      routed.input, space, routed.intermediate,
+                      routed.isGated ? "gated" : "no gate", shared);
   const Scheme &scheme = routed.up.isFp8 ? routed.up : routed.down;
   // The name of an FP8 scheme begins with "fp8, ".
   text += fmt::format("{}: {} ({})", model.methodText, scheme.name.substr(5), scheme.field);
@@ -204,11 +205,11 @@ std::string summaryText(const Check &check) {
 std::string nearestText(const Check &check, const CheckOptions &options) {
   std::string text;
   for (const EngineChoice &choice : options.engines) {
-    if (check.hasWorking(*choice.engine))
+    if (check.hasWorking(choice))
       continue;
     std::string found;
     for (const DispatchCheck &each : check.dispatches) {
-      if (each.choice.engine != choice.engine || each.overall.outcome != Outcome::Refused)
+      if (each.choice != choice || each.overall.outcome != Outcome::Refused)
         continue;
       if (!each.workingTp.empty()) {
         found = fmt::format("tp {} with {}", numbersText(each.workingTp), each.dispatch);
@@ -364,14 +365,14 @@ void write(JsonWriter &json, const Check &check) {
 
 std::string checkText(const CheckedFile &file, const CheckOptions &options) {
   if (!file.check)
-    return fmt::format("{}\nnothing to do: {}\n", file.path, file.nothingToDo);
+    return printable(fmt::format("{}\nnothing to do: {}\n", file.path, file.nothingToDo));
   const Check &check = *file.check;
   std::string text = headText(file, options) + "\n";
   if (check.splitProblem) {
     text += fmt::format("refused   {}\n", check.splitProblem->message);
     for (const std::string &note : check.splitProblem->notes)
       text += fmt::format("          {}\n", note);
-    return text + (check.tensors ? tensorText(*check.tensors) : "");
+    return printable(text + (check.tensors ? tensorText(*check.tensors) : ""));
   }
   text += summaryText(check) + nearestText(check, options);
   for (const std::string &unmet : file.unmet)
@@ -382,7 +383,7 @@ std::string checkText(const CheckedFile &file, const CheckOptions &options) {
   if (check.tensors)
     text += tensorText(*check.tensors);
   text += "\n" + gemmTable(check) + "\n" + verdictTable(check);
-  return text + detailText(check, options);
+  return printable(text + detailText(check, options));
 }
 
 std::string checkTable(const std::vector<CheckedFile> &files) {
@@ -412,6 +413,8 @@ std::string checkTable(const std::vector<CheckedFile> &files) {
                : working.empty()        ? "none"
                                         : fmt::format("{}", fmt::join(working, ", "));
     }
+    for (std::string &cell : row)
+      cell = printable(cell, false);
     rows.push_back(std::move(row));
   }
   return table(rows);

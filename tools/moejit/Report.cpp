@@ -40,7 +40,7 @@ int fail(bool isJson, const Error &error, std::optional<ExitCode> given) {
   std::string text = fmt::format("error: {}\n", error.message);
   for (const std::string &line : error.notes)
     text += fmt::format("note: {}\n", line);
-  std::fputs(text.c_str(), stderr);
+  std::fputs(printable(text).c_str(), stderr);
   ExitCode exit = given.value_or(exitCodeOf(error));
   if (isJson) {
     JsonWriter json;
@@ -59,7 +59,19 @@ int fail(const Arguments &arguments, const Error &error, std::optional<ExitCode>
   return fail(arguments.has("--json"), error, exit);
 }
 
-void note(const std::string &text) { std::fputs(fmt::format("note: {}\n", text).c_str(), stderr); }
+std::string printable(std::string_view text, bool keepsLines) {
+  std::string shown;
+  for (char c : text) {
+    auto byte = static_cast<unsigned char>(c);
+    bool isKept = (byte >= 0x20 && byte != 0x7f) || (keepsLines && (c == '\n' || c == '\t'));
+    shown += isKept ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
+  }
+  return shown;
+}
+
+void note(const std::string &text) {
+  std::fputs(printable(fmt::format("note: {}\n", text)).c_str(), stderr);
+}
 
 int print(const std::string &text) {
   bool isWritten =

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -30,6 +31,10 @@ ExitCode exitCodeOf(const Error &error);
 /// `exit`, or exitCodeOf(error) where it is not given.
 int fail(const Arguments &arguments, const Error &error, std::optional<ExitCode> exit = {});
 int fail(bool isJson, const Error &error, std::optional<ExitCode> exit = {});
+
+/// `text` with its control characters spelt out (\x1b): what files say must not steer a terminal.
+/// Ends of lines and tabs stay where `keepsLines`.
+std::string printable(std::string_view text, bool keepsLines = true);
 
 /// Prints one line, with "note: ", on stderr.
 void note(const std::string &text);
