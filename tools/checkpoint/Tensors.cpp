@@ -132,6 +132,9 @@ std::optional<ExpertTensor> parseName(std::string_view name) {
   ExpertTensor tensor;
   bool hasLayer = false;
   for (size_t i = 0; i + 1 < words.size(); ++i) {
+    // Layers that predict further tokens are counted from 0 too, and are no part of the others.
+    if (words[i].starts_with("mtp"))
+      return std::nullopt;
     if (words[i] == "layers")
       if (std::optional<int64_t> layer = numberOf(words[i + 1])) {
         tensor.layer = *layer;
