@@ -20,6 +20,8 @@ bool endsWith(std::string_view name, std::string_view suffix) {
 FileKind kindOf(std::string_view name) {
   if (name == manifestName)
     return FileKind::Manifest;
+  if (!isOurName(name))
+    return FileKind::Other;
   if (endsWith(name, ".kernel"))
     return FileKind::Kernel;
   if (endsWith(name, ".index"))
@@ -49,8 +51,8 @@ public:
     for (FileKind kind : {FileKind::Manifest, FileKind::Index, FileKind::Kernel, FileKind::Leftover,
                           FileKind::Other})
       for (const std::string &name : names)
-        if (kindOf(name) == kind && !addFile(name, kind))
-          return std::move(audit);
+        if (kindOf(name) == kind)
+          addFile(name, kind);
     if (audit.manifest)
       for (const auto &[name, file] : audit.manifest->files)
         if (!std::binary_search(names.begin(), names.end(), name))
@@ -73,7 +75,7 @@ private:
       manifestDamage = parsed.error().message;
   }
 
-  bool addFile(const std::string &name, FileKind kind) {
+  void addFile(const std::string &name, FileKind kind) {
     AuditedFile file;
     file.name = name;
     file.kind = kind;
@@ -83,17 +85,17 @@ private:
       file.state = isHeld ? FileState::InUse : FileState::Stale;
       file.finding = isHeld ? "of a process at work" : "of a process that is gone";
       audit.files.push_back(std::move(file));
-      return true;
+      return;
     }
     if (kind == FileKind::Other) {
       file.state = FileState::Unknown;
       file.finding = "not written by moejit";
       audit.files.push_back(std::move(file));
-      return true;
+      return;
     }
     Result<std::string> bytes = disk.readFile(name);
     if (!bytes && bytes.error().code == ErrorCode::NotFound)
-      return true; // removed meanwhile
+      return; // removed meanwhile
     if (!bytes)
       damage(file, bytes.error().message);
     else {
@@ -107,7 +109,6 @@ private:
       compareWithManifest(file, *bytes);
     }
     audit.files.push_back(std::move(file));
-    return true;
   }
 
   static void damage(AuditedFile &file, std::string finding) {
@@ -232,9 +233,13 @@ Result<Cleared> clearFolder(const std::string &folder, const ClearRequest &reque
     return audit.error();
   Cleared cleared;
   std::vector<AuditedFile> kept; // kernels that may still go, and their sizes
+  // A manifest that cannot be read may list anything.
+  bool hasManifest = std::any_of(audit->files.begin(), audit->files.end(),
+                                 [](const auto &file) { return file.kind == FileKind::Manifest; });
   auto isPinned = [&](const AuditedFile &file) {
-    return file.kind == FileKind::Manifest ||
-           (audit->manifest && audit->manifest->files.contains(file.name));
+    return hasManifest && file.kind != FileKind::Leftover &&
+           (file.kind == FileKind::Manifest || !audit->manifest ||
+            audit->manifest->files.contains(file.name));
   };
   auto take = [&](AuditedFile file, const char *why) {
     if (why)

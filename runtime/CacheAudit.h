@@ -68,9 +68,10 @@ struct Cleared {
   size_t pinned = 0; ///< files that stay because the manifest lists them
 };
 
-/// Clears a cache folder. Of a bundle only what its manifest does not list is ever removed. Safe
-/// while others use the folder: what they miss, they build again. Errors: those of auditFolder and,
-/// unless isDryRun, of DiskCache::open for ReadWrite; IoError for a file that cannot be removed.
+/// Clears a cache folder. Of a bundle only what its manifest does not list is ever removed, and
+/// where that is damaged only what dead processes left. Safe while others use the folder: what they
+/// miss, they build again. Errors: those of auditFolder and, unless isDryRun, of DiskCache::open
+/// for ReadWrite; IoError for a file that cannot be removed.
 Result<Cleared> clearFolder(const std::string &folder, const ClearRequest &request);
 
 } // namespace moejit

@@ -155,6 +155,12 @@ class Clear(CliTest):
         self.assertEqual(self.names(), listed)
         self.assertEqual(found["pinned"], len(listed))
         self.moejit("run", self.file, "--tokens", 9, "--device", "emulator", "--bundle", "kept")
+        # A damaged manifest may have listed anything.
+        manifest = self.folder / "kept/manifest.json"
+        manifest.write_bytes(manifest.read_bytes()[:-9])
+        self.assertEqual(self.gc("--max-size", "0", "--superseded")["removed"], [])
+        self.assertEqual(self.names(), listed)
+        self.assertIn("not as it was made", self.moejit("cache", "verify", "--cache", "kept", expect=1).out)
 
 
 class Diff(CliTest):

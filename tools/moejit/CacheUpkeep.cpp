@@ -140,7 +140,7 @@ int verifyCache(const Arguments &arguments) {
   else if (isPinBroken)
     text += "there is no manifest.json, and one is pinned\n";
   if (!isSound)
-    text += audit->manifest || pinned
+    text += !audit->manifestSha256.empty() || pinned
                 ? "not as it was made: copy the bundle again, or build it again (moejit aot)\n"
                 : "damaged files count as absent; moejit cache gc removes them\n";
   int printed = print(text);
