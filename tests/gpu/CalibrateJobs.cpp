@@ -122,7 +122,7 @@ std::vector<const Case *> calibratedGemms(const std::vector<Case> &cases,
     const bool isPlain = words.size() == 5 && words[1].rfind("w-", 0) == 0 &&
                          words[2].rfind("x-", 0) == 0 && !std::isdigit(words[1][2]);
     const bool isAsked = options.takesAll ||
-                         (!entry.isIn("generated") && !entry.isIn("many") &&
+                         (!entry.isIn("generated") && entry.spec.numExperts <= 64 &&
                           (!isPlain || everywhere.count(words[1] + " " + words[2])) &&
                           !(words[0] == "masked" && words[2] == "scales" && words[1].size() > 5));
     // Of the plain layouts 16-bit and f32 results; the former hide most of how sums were rounded.
