@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 namespace moejit::tool {
 namespace {
 
@@ -199,6 +201,8 @@ int bench(const Arguments &arguments, const BenchOptions &options, BenchDevice &
 /// --startup: no launch is measured.
 int startup(const Arguments &arguments, const BenchOptions &options,
             const std::vector<BenchSpec> &specs) {
+  // From 12.9 on NVRTC keeps what it compiled in a folder of its own: cold is without it.
+  setenv("CUDA_CACHE_DISABLE", "1", 1);
   Result<Target> target = parseTarget("sm_90a");
   if (!target)
     return fail(arguments, target.error());
