@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <random>
+#include <utility>
 
 using namespace moejit;
 using namespace moejit::checkpoint;
@@ -38,6 +40,38 @@ Names tensorsOf(const Checkpoint &model, int64_t layers, const char *scale, bool
         if (hasInput)
           names[name + "input_scale"] = {"F32", {}};
       }
+  names["model.embed_tokens.weight"] = {"BF16", {1000, 2048}};
+  return names;
+}
+
+constexpr const char *noGate = "\"mlp_hidden_act\": \"relu2\", ";
+
+/// The same model as transformers 5 writes it: all experts of a layer in one tensor.
+Names fusedOf(const Checkpoint &model, int64_t layers) {
+  const Experts &experts = model.routed;
+  Names names;
+  for (int64_t layer = 0; layer < layers; ++layer)
+    for (bool isDown : {false, true}) {
+      int64_t parts = isDown || !experts.isGated ? 1 : 2;
+      const Scheme &scheme = isDown ? experts.down : experts.up;
+      int64_t n = isDown ? experts.input : parts * experts.intermediate;
+      int64_t k = isDown ? experts.intermediate : experts.input;
+      std::string name = fmt::format("model.layers.{}.mlp.experts.{}", layer,
+                                     isDown       ? "down_proj"
+                                     : parts == 2 ? "gate_up_proj"
+                                                  : "up_proj");
+      names[name] = {"F8_E4M3", {experts.count, n, k}};
+      std::vector<int64_t> shape = {experts.count, parts, 1};
+      if (scheme.weights == Strategy::Block)
+        shape = {experts.count, std::max((n + 127) / 128, parts), (k + 127) / 128};
+      else if (scheme.weights == Strategy::Channel)
+        shape = {experts.count, n, 1};
+      names[name + "_scale_inv"] = {"F32", shape};
+      if (scheme.source == ScaleSource::Static)
+        // FP8Experts calls it so without a gate, too.
+        names[fmt::format("model.layers.{}.mlp.experts.{}_activation_scale", layer,
+                          isDown ? "down_proj" : "gate_up_proj")] = {"F32", {experts.count}};
+    }
   names["model.embed_tokens.weight"] = {"BF16", {1000, 2048}};
   return names;
 }
@@ -158,7 +192,216 @@ TEST_CASE("what is missing or wrong is named") {
     std::erase_if(n, [](const auto &entry) { return entry.first.ends_with("up_proj.weight"); });
   });
   CHECK(many.findingCount == 32);
+  // Names of few experts in very many layers take no longer than there are names.
+  Checkpoint large = model;
+  large.routed.count = 65536;
+  Names sparse;
+  constexpr int64_t layers = 20'000;
+  for (int64_t layer = 0; layer < layers; ++layer)
+    sparse[fmt::format("model.layers.{}.mlp.experts.9.gate_proj.weight", layer)] = {"BF16", {1}};
+  auto begin = std::chrono::steady_clock::now();
+  TensorReport report = checkTensors(large, sparse);
+  CHECK(report.findingCount == layers * (3 * 65536 - 1) + 1);
+  CHECK(report.findings.size() == 50);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
   CHECK(checkTensors(model, {}).layers == 0);
+}
+
+// Mistral-Small-4-119B-2603 and what transformers 5 writes of a quantized model: FP8Experts.
+TEST_CASE("all experts of a layer in one tensor have nothing missing") {
+  const std::string channel =
+      compressed("\"strategy\": \"channel\"", "\"strategy\": \"token\", \"dynamic\": true");
+  for (const std::string &quantization :
+       {fp8Block(), fp8Block("static"), fp8Tensor("dynamic"), fp8Tensor("static"), channel})
+    for (const char *more : {"", noGate})
+      for (int64_t intermediate : {32, 192, 768, 1024}) {
+        Checkpoint model = modelOf(quantization, intermediate, more);
+        CAPTURE(quantization);
+        CAPTURE(intermediate);
+        bool isStatic = model.routed.up.source == ScaleSource::Static;
+        Names names = fusedOf(model, 4);
+        TensorReport report = checkTensors(model, names);
+        CHECK_MESSAGE(report.findingCount == 0,
+                      (report.findings.empty() ? "" : report.findings[0]));
+        CHECK(report.layers == 4);
+        CHECK(report.hasStaticScales == isStatic);
+        for (auto &[name, info] : names)
+          info = {}; // as an index tells them
+        report = checkTensors(model, names);
+        CHECK_MESSAGE(report.findingCount == 0,
+                      (report.findings.empty() ? "" : report.findings[0]));
+        // Each of them is looked for.
+        for (const auto &[name, info] : names) {
+          if (name.find("experts") == std::string::npos)
+            continue;
+          Names without = names;
+          without.erase(name);
+          CHECK_MESSAGE(checkTensors(model, without).findingCount > 0, name);
+        }
+      }
+}
+
+TEST_CASE("of all experts in one tensor, what is missing or wrong is named") {
+  Checkpoint model = modelOf(fp8Block("static"), 768);
+  const std::string experts = "model.layers.1.mlp.experts.", gateUp = experts + "gate_up_proj",
+                    down = experts + "down_proj", where = "layer 1, gate_up_proj, all experts";
+  auto reportOf = [&](const Checkpoint &of, auto change) {
+    Names names = fusedOf(of, 4);
+    change(names);
+    return checkTensors(of, names);
+  };
+  auto only = [&](const std::string &finding, auto change) {
+    TensorReport report = reportOf(model, change);
+    CHECK_MESSAGE(report.findingCount == 1, finding);
+    CHECK_MESSAGE(has(report, finding), (report.findings.empty() ? "" : report.findings[0]));
+  };
+  only(where + ": no weight", [&](Names &n) { n.erase(gateUp); });
+  only(where + ": no weight scale", [&](Names &n) { n.erase(gateUp + "_scale_inv"); });
+  only(where + ": no activation scale (_activation_scale), and the scheme is static",
+       [&](Names &n) { n.erase(gateUp + "_activation_scale"); });
+  only(where + ", activation scale: [1], expected [8]",
+       [&](Names &n) { n[gateUp + "_activation_scale"].shape = {1}; });
+  only(where + ": the weight is [7, 1536, 2048], expected [8, 1536, 2048]",
+       [&](Names &n) { n[gateUp].shape = {7, 1536, 2048}; });
+  only(where + ": weight scales are [8, 12], expected [8, 12, 16]",
+       [&](Names &n) { n[gateUp + "_scale_inv"].shape = {8, 12}; });
+  only(where + ", weight scale: scales of type I32",
+       [&](Names &n) { n[gateUp + "_scale_inv"].type = "I32"; });
+  only("layer 1, down_proj, all experts: the weight is BF16, in a layer that has FP8 scales",
+       [&](Names &n) { n[down].type = "BF16"; });
+  only("layer 1, up_proj, all experts: not expected of experts with a gate",
+       [&](Names &n) { n[experts + "up_proj"] = {"F8_E4M3", {8, 768, 2048}}; });
+  // One scale a tensor: one an expert, or one for gate and one for up; never one for all experts.
+  Checkpoint tensor = modelOf(fp8Tensor("dynamic"), 768);
+  for (std::vector<int64_t> shape : {std::vector<int64_t>{8}, {8, 1, 1}, {8, 2}, {8, 2, 1}})
+    CHECK(reportOf(tensor, [&](Names &n) {
+            n[gateUp + "_scale_inv"].shape = shape;
+          }).findingCount == 0);
+  for (std::vector<int64_t> shape : {std::vector<int64_t>{}, {1}, {2, 8}, {8, 3, 1}, {1, 8}, {16}})
+    CHECK(has(reportOf(tensor, [&](Names &n) { n[gateUp + "_scale_inv"].shape = shape; }),
+              where + ", weight scale: " + fmt::format("[{}]", fmt::join(shape, ", ")) +
+                  ", expected [8, 1, 1] or [8, 2, 1]"));
+  CHECK(has(reportOf(tensor, [&](Names &n) { n[down + "_scale_inv"].shape = {8, 2, 1}; }),
+            "layer 1, down_proj, all experts, weight scale: [8, 2, 1], expected [8]"));
+  // Scales of gate and of up one above the other are no scales of both together: 2 * 192 = 3 * 128.
+  Checkpoint seam = modelOf(fp8Block(), 192);
+  CHECK(has(reportOf(seam, [&](Names &n) { n[gateUp + "_scale_inv"].shape = {8, 4, 16}; }),
+            where + ": weight scales are [8, 4, 16], expected [8, 3, 16]: gate and up have blocks "
+                    "of their own"));
+}
+
+// Llama 4 and gpt-oss store [experts, K, N].
+TEST_CASE("transposed weights of all experts are told, and never taken") {
+  for (int64_t intermediate : {768, 1024}) {
+    Checkpoint model = modelOf(fp8Block(), intermediate);
+    Names names = fusedOf(model, 4);
+    for (auto &[name, info] : names)
+      if (info.shape.size() == 3)
+        std::swap(info.shape[1], info.shape[2]);
+    TensorReport report = checkTensors(model, names);
+    CHECK(has(report, fmt::format("layer 0, down_proj, all experts: the weight is [8, {}, 2048], "
+                                  "which is [experts, K, N], as Llama 4 has it: expected [8, 2048, "
+                                  "{}], [experts, N, K]",
+                                  intermediate, intermediate)));
+    // 2 * 1024 rows and 2048 columns look alike both ways; down tells.
+    CHECK(report.findingCount == (intermediate == 768 ? 8 : 4));
+  }
+  // Where all look alike it is said that nothing tells.
+  Checkpoint square = modelOf(fp8Block(), 2048, noGate);
+  TensorReport report = checkTensors(square, fusedOf(square, 4));
+  CHECK(report.findingCount == 4);
+  CHECK(has(report, "layer 3: the weights of all experts are square"));
+}
+
+TEST_CASE("experts that are in one tensor and also apart are a finding") {
+  Checkpoint model = modelOf(fp8Block(), 768);
+  Names fused = fusedOf(model, 4), apart = tensorsOf(model, 4, "weight_scale_inv", false);
+  // Layers may differ from each other.
+  Names names;
+  for (const auto &[name, info] : fused)
+    if (name.find("layers.0.") != std::string::npos)
+      names[name] = info;
+  for (const auto &[name, info] : apart)
+    if (name.find("layers.0.") == std::string::npos)
+      names[name] = info;
+  CHECK(checkTensors(model, names).findingCount == 0);
+  Names more = names;
+  more["model.layers.0.mlp.experts.5.up_proj.weight"] = {"F8_E4M3", {768, 2048}};
+  TensorReport report = checkTensors(model, more);
+  CHECK(report.findingCount == 1);
+  CHECK(has(report, "layer 0: down_proj of all experts in one tensor, and expert 5 with tensors of "
+                    "its own"));
+  std::erase_if(more, [](const auto &entry) {
+    return entry.first.starts_with("model.layers.0.mlp.experts.gate_up_proj");
+  });
+  CHECK(checkTensors(model, more).findingCount == 1);
+}
+
+TEST_CASE("other names of all experts in one tensor") {
+  Checkpoint model = modelOf(fp8Tensor("static"), 768);
+  Names modelOptNames;
+  for (const auto &[name, info] : fusedOf(model, 4)) {
+    std::string other = name;
+    for (auto [from, to] :
+         {std::pair("_scale_inv", "_weight_scale"), std::pair("_activation_scale", "_input_scale")})
+      if (size_t at = other.find(from); at != std::string::npos)
+        other.replace(at, std::string(from).size(), to);
+    modelOptNames[other] = info;
+  }
+  TensorReport report = checkTensors(model, modelOptNames);
+  CHECK_MESSAGE(report.findingCount == 0, (report.findings.empty() ? "" : report.findings[0]));
+  // Step 3.7 keeps gate and up apart.
+  Checkpoint blocks = modelOf(fp8Block(), 192);
+  Names step;
+  for (int64_t layer = 0; layer < 4; ++layer)
+    for (const char *projection : {"gate_proj", "up_proj", "down_proj"}) {
+      bool isDown = std::string(projection) == "down_proj";
+      std::string name = fmt::format("model.layers.{}.moe.{}.weight", layer, projection);
+      step[name] = {"F8_E4M3", {8, isDown ? 2048 : 192, isDown ? 192 : 2048}};
+      step[name + "_scale_inv"] = {"F32", {8, isDown ? 16 : 2, isDown ? 2 : 16}};
+      step[fmt::format("model.layers.{}.moe.gate.weight", layer)] = {"F32", {8, 2048}};
+    }
+  report = checkTensors(blocks, step);
+  CHECK_MESSAGE(report.findingCount == 0, (report.findings.empty() ? "" : report.findings[0]));
+  step["model.layers.2.moe.up_proj.weight_scale_inv"].shape = {8, 3, 16};
+  CHECK(has(checkTensors(blocks, step),
+            "layer 2, up_proj, all experts: weight scales are [8, 3, 16], expected [8, 2, 16]"));
+}
+
+TEST_CASE("names that are not understood are told, and nothing is fine because of them") {
+  Checkpoint model = modelOf(fp8Block(), 768);
+  Names others = {{"model.embed_tokens.weight", {"BF16", {1000, 2048}}},
+                  {"model.layers.0.self_attn.q_proj.weight", {"BF16", {2048, 2048}}}};
+  for (const Names &names : {others, Names()}) {
+    TensorReport report = checkTensors(model, names);
+    CHECK(report.findingCount == 1);
+    CHECK(report.layers == 0);
+    CHECK(has(report, "none of the tensors has a name of experts that is understood"));
+    CHECK(has(report, "nothing was compared"));
+  }
+  // gpt-oss.
+  Names blocks = others;
+  for (const char *name : {"gate_up_proj_blocks", "gate_up_proj_scales", "gate_up_proj_bias"})
+    blocks[fmt::format("model.layers.0.mlp.experts.{}", name)] = {"U8", {8, 4, 4}};
+  CHECK(has(checkTensors(model, blocks), "3 names of experts' tensors are not understood, such as "
+                                         "model.layers.0.mlp.experts.gate_up_proj_bias"));
+  // Where tensors are missing, those that were not understood come first; else nothing is said.
+  Names names = tensorsOf(model, 4, "weight_scale_inv", false);
+  names["model.layers.1.mlp.experts.3.up_proj.zero_point"] = {"F32", {}};
+  CHECK(checkTensors(model, names).findingCount == 0);
+  for (int64_t expert = 0; expert < 8; ++expert)
+    for (const char *part : {"weight", "weight_scale_inv"})
+      for (int64_t layer = 0; layer < 4; ++layer) {
+        std::string old =
+            fmt::format("model.layers.{}.mlp.experts.{}.up_proj.{}", layer, expert, part);
+        names[fmt::format("model.layers.{}.mlp.experts.{}.linear_v.{}", layer, expert, part)] =
+            names[old];
+        names.erase(old);
+      }
+  TensorReport report = checkTensors(model, names);
+  CHECK(report.findingCount == 33);
+  CHECK(report.findings[0] == "65 names of experts' tensors are not understood, such as "
+                              "model.layers.0.mlp.experts.0.linear_v.weight");
 }
 
 TEST_CASE("files beside a configuration are looked at; weights never") {
