@@ -172,9 +172,18 @@ Result<void> Cache::put(const Artifact &artifact, int64_t minRows, int64_t maxRo
   if (!disk || !disk->isWritable())
     return {};
   Result<void> stored = disk->store(artifact, minRows, maxRows);
-  if (!stored)
+  if (!stored) {
     warnOnce("store", stored.error().message + "; new kernels are kept in memory only");
+    std::lock_guard guard(mutex);
+    if (!refused)
+      refused = stored.error();
+  }
   return stored;
+}
+
+std::optional<Error> Cache::storeProblem() const {
+  std::lock_guard guard(mutex);
+  return refused;
 }
 
 void Cache::serve(const Artifact &artifact, int64_t minRows, int64_t maxRows) {

@@ -111,6 +111,8 @@ public:
   std::string manifestSha256() const { return disk ? disk->manifestSha256() : std::string(); }
   /// Why the disk is not used, or not written, although a folder was asked for.
   const std::optional<Error> &diskProblem() const { return problem; }
+  /// Why the disk refused what was put first of all that it refused; nothing where it took all.
+  std::optional<Error> storeProblem() const;
 
 private:
   explicit Cache(CacheOptions cacheOptions) : options(std::move(cacheOptions)) {}
@@ -123,10 +125,11 @@ private:
   std::unique_ptr<DiskCache> disk;
   std::optional<Error> problem;
 
-  std::mutex mutex;                                                      ///< guards what follows
+  mutable std::mutex mutex;                                              ///< guards what follows
   std::unordered_map<std::string, std::shared_ptr<const Artifact>> kept; ///< by build key name
   std::unordered_map<std::string, std::vector<IndexedRange>> keptRanges; ///< by lookup key
   std::set<std::string> warned;
+  std::optional<Error> refused; ///< by the disk, first of all
 };
 
 } // namespace moejit

@@ -108,6 +108,19 @@ std::string indexName(const std::string &lookupKey) { return keyName(lookupKey) 
 
 } // namespace
 
+bool isOurName(std::string_view name) {
+  size_t end = name.find('.');
+  std::string_view stem = name.substr(0, end), rest = end < name.size() ? name.substr(end) : "";
+  if (stem == "manifest")
+    return rest == ".json" || rest == ".lock" ||
+           (rest.starts_with(".json.") && rest.ends_with(".tmp"));
+  bool isKey = stem.size() == 64 && std::all_of(stem.begin(), stem.end(), [](char c) {
+                 return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+               });
+  return isKey &&
+         (rest == kernelSuffix || rest == ".index" || rest == ".lock" || rest.ends_with(".tmp"));
+}
+
 Result<std::unique_ptr<DiskCache>>
 DiskCache::open(const std::string &folder, CacheMode mode, uint64_t sizeLimitBytes,
                 const std::optional<std::string> &manifestSha256) {
@@ -336,7 +349,7 @@ std::vector<DiskCache::File> DiskCache::files() const {
   std::vector<File> files;
   for (const std::string &name : fileNames(fd)) {
     struct stat info;
-    if (!hasSuffix(name, kernelSuffix) ||
+    if (!hasSuffix(name, kernelSuffix) || !isOurName(name) ||
         fstatat(fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
       continue;
     files.push_back({name.substr(0, name.size() - kernelSuffix.size()), uint64_t(info.st_size),
@@ -364,7 +377,7 @@ void DiskCache::evict(const std::string &keep) const {
 
 void DiskCache::sweep() const {
   for (const std::string &name : fileNames(fd))
-    if (hasSuffix(name, ".tmp") || hasSuffix(name, ".lock"))
+    if (isOurName(name) && (hasSuffix(name, ".tmp") || hasSuffix(name, ".lock")))
       FileLock::acquire(fd, name, 0).release(); // held by the living, unlinked for the dead
 }
 

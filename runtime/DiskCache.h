@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace moejit {
@@ -21,6 +22,11 @@ enum class CacheMode {
   ReadOnly,  ///< finds; what is put stays in memory
   Bundle, ///< a folder made ahead of time: has a manifest, is never written and never compiled for
 };
+
+/// Whether a file of a cache folder has a name that only moejit gives: a SHA-256 and what follows
+/// it, or the manifest's lock and temporaries. What has another name is somebody's, and is neither
+/// read nor removed, whatever it ends in (uv.lock, faiss.index).
+bool isOurName(std::string_view name);
 
 /// A folder checked to be ours alone. Thread-safe; several processes may share the folder.
 ///

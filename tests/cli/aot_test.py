@@ -1,6 +1,7 @@
 """moejit aot of checkpoints: closed sets of kernels, tokens, shards, runs that were killed."""
 
 import json
+import resource
 import signal
 import subprocess
 import time
@@ -154,6 +155,25 @@ class Building(CliTest):
         self.assertRegex(done.err, r"(?m)^\d+/\d+ kernels, \d+\.\d+ a second, \d+ (s|min)")
         self.assertRegex(done.err, r"(?m)^(\d+)/\1 kernels in \d+ s")
         self.assertNotIn("kernels", self.counting("aot", *files, "-o", "made", "--json")[0].err)
+
+    def test_a_full_disk_is_no_defect_and_makes_no_bundle(self):
+        file = self.write("a.mlir", grouped())
+        full = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))  # a kernel is larger
+        for words in (("-o", "made"), ("--cache", "kept")):
+            done = subprocess.run([MOEJIT, "aot", file, *words], cwd=self.folder, env=self.environment,
+                                  capture_output=True, text=True, preexec_fn=full, restore_signals=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("error: ", done.stderr)
+            self.assertIn("File too large", done.stderr)
+            self.assertIn("goes on from there", done.stderr)
+        self.assertFalse((self.folder / "made/manifest.json").exists())
+        self.assertTrue(self.moejit("aot", file, "-o", "made", "--json").json()["closed"])
+
+    def test_an_architecture_named_twice_is_one(self):
+        file = self.write("a.mlir", grouped())
+        once, twice = (self.moejit("aot", file, "-o", folder, "--arch", arch, "--json").json()["kernels"]
+                       for folder, arch in (("once", "sm_90a"), ("twice", "sm_90a,sm_90a")))
+        self.assertEqual([kernel["key"] for kernel in once], [kernel["key"] for kernel in twice])
 
     def test_one_failure_keeps_what_was_made(self):
         files = [self.write(f"{n}.mlir", grouped(n=n)) for n in (128, 256)]

@@ -6,6 +6,8 @@ import time
 
 from harness import CliTest, grouped, main
 
+LEFT = "5" * 64  # begins the names of files that a process at work has
+
 
 class Verify(CliTest):
     def setUp(self):
@@ -53,13 +55,13 @@ class Verify(CliTest):
 
     def test_leftovers_and_strangers(self):
         self.moejit("compile", self.file, "--cache", "kept")
-        (self.folder / "kept/abc.1-2-3.tmp").write_text("half")
-        (self.folder / "kept/abc.lock").write_text("")
+        (self.folder / f"kept/{LEFT}.1-2-3.tmp").write_text("half")
+        (self.folder / f"kept/{LEFT}.lock").write_text("")
         (self.folder / "kept/notes.txt").write_text("mine")
         _, states = self.states("kept")
-        self.assertEqual([states[name] for name in ("abc.1-2-3.tmp", "abc.lock", "notes.txt")],
+        self.assertEqual([states[name] for name in (f"{LEFT}.1-2-3.tmp", f"{LEFT}.lock", "notes.txt")],
                          ["stale", "stale", "unknown"])
-        self.assertTrue((self.folder / "kept/abc.lock").exists())
+        self.assertTrue((self.folder / f"kept/{LEFT}.lock").exists())
 
     def test_a_bundle_altered_in_any_way(self):
         made = self.moejit("aot", self.file, "-o", "made", "--json").json()
@@ -103,21 +105,26 @@ class Clear(CliTest):
         return self.moejit("cache", "gc", "--cache", "kept", "--json", *words).json()
 
     def names(self):
-        return {path.name for path in (self.folder / "kept").glob("*.kernel")}
+        return {path.name for path in (self.folder / "kept").glob("*.kernel") if path.is_file()}
 
     def test_useless_files_go_and_sound_ones_stay(self):
         self.moejit("compile", self.file, "--cache", "kept")
         kernels = sorted(self.names())
         (self.folder / "kept" / kernels[0]).write_bytes(b"junk")
-        (self.folder / "kept/abc.lock").write_text("")
-        (self.folder / "kept/notes.txt").write_text("mine")
+        (self.folder / f"kept/{LEFT}.lock").write_text("")
+        for name in ("notes.txt", "uv.lock", "faiss.index"):
+            (self.folder / "kept" / name).write_text("mine")
+        (self.folder / "kept/data.kernel").mkdir()
         dry = self.gc("--dry-run")
-        self.assertEqual({file["file"] for file in dry["removed"]}, {kernels[0], "abc.lock"})
+        self.assertEqual({file["file"] for file in dry["removed"]}, {kernels[0], f"{LEFT}.lock"})
         self.assertEqual(self.names(), set(kernels))
         self.assertEqual(self.gc()["removed"], dry["removed"])
         self.assertEqual(self.names(), {kernels[1]})
-        self.assertFalse((self.folder / "kept/abc.lock").exists())
-        self.assertTrue((self.folder / "kept/notes.txt").exists())
+        self.assertFalse((self.folder / f"kept/{LEFT}.lock").exists())
+        # The cache that is opened to compile clears up too.
+        self.moejit("compile", self.file, "--checked", "--cache", "kept")
+        for name in ("notes.txt", "uv.lock", "faiss.index", "data.kernel"):
+            self.assertTrue((self.folder / "kept" / name).exists(), name)
         self.assertEqual(self.gc()["removed"], [])
 
     def test_age_size_and_superseded(self):
@@ -216,6 +223,10 @@ class Merge(CliTest):
         self.moejit("cache", "merge", "one", expect=2)
         self.moejit("cache", "merge", "-o", "merged", expect=2)
         self.moejit("cache", "merge", "one", "absent", "-o", "merged", expect=2)
+        (self.folder / "empty").mkdir()
+        done = self.moejit("cache", "merge", "empty", "-o", "merged", expect=2)
+        self.assertIn("no kernel", done.err)
+        self.assertFalse((self.folder / "merged").exists())
 
 
 if __name__ == "__main__":

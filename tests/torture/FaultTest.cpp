@@ -54,8 +54,8 @@ struct Scenes : Place {
     }
     if (which == 3) {
       sizeLimit = 2 * fs::file_size(path(samples::filesIn(folder.path, ".kernel")[0])) + 100;
-      writeAll(path("left.1-2-3.tmp"), "half"); // and someone died here
-      writeAll(path("left.lock"), "");
+      writeAll(path(keyName("left") + ".1-2-3.tmp"), "half"); // and someone died here
+      writeAll(path(keyName("left") + ".lock"), "");
     }
   }
   static constexpr int numScenes = 4;
@@ -75,7 +75,7 @@ struct Scenes : Place {
   /// What holds whatever happened before: right kernels in a sound folder.
   bool heals() {
     warnings = 0;
-    buildWaitMs = 60'000; // a lock that is stuck shows in the time
+    buildWaitMs = 60'000;                 // a lock that is stuck shows in the time
     bool isFine = act() && warnings <= 1; // one for an entry that was damaged before
     warnings = 0;
     int compiled = compiles();

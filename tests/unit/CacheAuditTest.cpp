@@ -79,17 +79,51 @@ TEST_CASE_FIXTURE(Fixture, "an audit tells sound, superseded and damaged files a
 
 TEST_CASE_FIXTURE(Fixture, "a file at work is told from one that a dead process left") {
   put(0, 0, 9, 1);
-  std::ofstream(folder.path + "/left.1-2-3.tmp") << "half";
+  std::string left = keyName("left") + ".1-2-3.tmp";
+  std::ofstream(folder.path + "/" + left) << "half";
   FileLock lock = cache->lockBuild("some key");
   REQUIRE(lock.state() == FileLock::State::Held);
   std::string held = keyName("some key") + ".lock";
   CHECK(states()[held] == FileState::InUse);
-  CHECK(states()["left.1-2-3.tmp"] == FileState::Stale);
+  CHECK(states()[left] == FileState::Stale);
   // Clearing removes the one and leaves the other.
-  CHECK(clear({}) == std::vector<std::string>{"left.1-2-3.tmp"});
+  CHECK(clear({}) == std::vector<std::string>{left});
   CHECK(states()[held] == FileState::InUse);
   CHECK(lock.state() == FileLock::State::Held);
-  CHECK(states().count("left.1-2-3.tmp") == 0);
+  CHECK(states().count(left) == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "files of other names are somebody's, whatever they end in") {
+  const std::vector<std::string> foreign = {
+      "uv.lock",     "download.tmp",      "faiss.index",
+      "data.kernel", "a.kernel",          "manifest.tmp",
+      "manifest",    "manifest.json.gz",  std::string(64, 'F') + ".kernel",
+      "notes.txt",   std::string(64, 'f')};
+  for (const std::string &name : foreign)
+    std::ofstream(folder.path + "/" + name) << "mine";
+  put(0, 0, 9, 1);
+  CacheOptions options;
+  options.folder = folder.path;
+  // The next needs the room of the first.
+  options.sizeLimitBytes = std::filesystem::file_size(path(0)) + 100;
+  cache = *Cache::open(options);
+  put(1, 0, 9, 2);
+  CHECK(cache->list().size() == 1);
+  for (const std::string &name : foreign)
+    CHECK_MESSAGE(states()[name] == FileState::Unknown, name);
+  ClearRequest all;
+  all.maxBytes = 0;
+  CHECK(clear(all) == std::vector<std::string>{file(1)});
+  for (const std::string &name : foreign) {
+    CHECK_MESSAGE(std::filesystem::exists(folder.path + "/" + name), name);
+    CHECK_MESSAGE(!isOurName(name), name);
+  }
+  std::string key(64, 'a');
+  for (const std::string &name :
+       {key + ".kernel", key + ".index", key + ".lock", key + ".1-2-3.tmp",
+        std::string("manifest.json"), std::string("manifest.lock"),
+        std::string("manifest.json.1-2-3.tmp")})
+    CHECK_MESSAGE(isOurName(name), name);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a bundle is compared with its manifest") {

@@ -12,6 +12,7 @@
 #include <charconv>
 #include <chrono>
 #include <map>
+#include <set>
 
 namespace moejit::tool {
 namespace {
@@ -177,7 +178,10 @@ int report(const Arguments &arguments, const std::vector<Unit> &units,
 Result<std::vector<Place>> openPlaces(const Arguments &arguments) {
   std::vector<Place> places;
   std::optional<std::string> output = arguments.value("-o");
+  std::set<std::string> named;
   for (const std::string &name : split(arguments.valueOr("--arch", "sm_90a"))) {
+    if (!named.insert(name).second)
+      continue;
     Result<Target> target = parseTarget(name);
     if (!target)
       return target.error();
@@ -211,9 +215,9 @@ Result<std::vector<Place>> openPlaces(const Arguments &arguments) {
   return places;
 }
 
-/// Builds all units, `jobs` at a time. Errors: that of the first unit that failed; the others are
-/// built.
-Result<void> build(std::vector<Unit> &units, int64_t jobs) {
+/// Builds all units, `jobs` at a time. Errors: that of the first unit that failed, the others are
+/// built; IoError where a folder did not take what was built.
+Result<void> build(std::vector<Unit> &units, const std::vector<Place> &places, int64_t jobs) {
   Tally tally("kernels", units.size());
   forEachParallel(units.size(), jobs, [&](size_t i) {
     bool isMade = false;
@@ -232,6 +236,13 @@ Result<void> build(std::vector<Unit> &units, int64_t jobs) {
         error.message = fmt::format("{}: {}", task.name, error.message);
         first = error;
       }
+  for (const Place &place : places)
+    if (std::optional<Error> refused = place.kernels->cache().storeProblem(); refused && first) {
+      // They were built, and would be lost.
+      first = *refused;
+      first.error().notes.push_back("what was kept stays: with room for the rest the same command "
+                                    "goes on from there");
+    }
   if (failed > 1)
     first.error().notes.push_back(fmt::format("{} others failed too", failed - 1));
   return first;
@@ -278,7 +289,7 @@ int run(const Arguments &arguments) {
   if (!planned)
     return fail(arguments, planned.error());
   std::vector<Unit> units = unitsOf(std::move(*planned), *shard);
-  if (Result<void> built = build(units, jobs->value_or(0)); !built)
+  if (Result<void> built = build(units, *places, jobs->value_or(0)); !built)
     return fail(arguments, built.error());
   if (arguments.has("-o")) {
     Result<std::string> written = (*places)[0].kernels->cache().writeManifest();

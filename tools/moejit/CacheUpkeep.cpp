@@ -225,6 +225,9 @@ int mergeCaches(const Arguments &arguments) {
         artifacts.push_back(std::move(*artifact));
     }
   }
+  if (artifacts.empty())
+    return fail(arguments, usage(fmt::format("no kernel that serves any rows lies in {}",
+                                             fmt::join(folders, ", "))));
   CacheOptions options;
   options.folder = *output;
   options.sizeLimitBytes = 0;
