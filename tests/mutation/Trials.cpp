@@ -39,13 +39,15 @@ void poisonUnowned(oracle::HostProblem &problem) {
 
 } // namespace
 
-Trial gemmTrial(const std::string &name, oracle::HostProblem problem, bool misalignScales) {
+Trial gemmTrial(const std::string &name, oracle::HostProblem problem, bool misalignScales,
+                int64_t smLimit) {
   poisonUnowned(problem);
   auto shared = std::make_shared<const oracle::HostProblem>(std::move(problem));
   auto reference = std::make_shared<const oracle::OracleResult>(oracle::reference(*shared));
-  return {name, [=](const Artifact &artifact, test::ThreadOrder order) {
-            return test::run(artifact, *shared, order, misalignScales, reference.get()).wrong;
-          }};
+  return {
+      name, [=](const Artifact &artifact, test::ThreadOrder order) {
+        return test::run(artifact, *shared, order, misalignScales, reference.get(), smLimit).wrong;
+      }};
 }
 
 /// Rows of nobody say so by ids and entries of the map beyond all experts, or below 0.
@@ -84,6 +86,8 @@ std::vector<Trial> gemmTrials(const Spec &spec, const KernelPlan &plan) {
                           oracle::Routing::oneExpert(experts / 2)});
     // Blocks whose first tile lies past an offset that falls.
     launches.push_back({"an early offset falls", 70, oracle::Routing::fromOffsets({0, 10, 3, 60})});
+    launches.push_back(
+        {"the first offset falls", 75, oracle::Routing::fromOffsets({20, 5, 60, 70})});
     // One row fewer before the experts is a tile fewer.
     test::LaunchCase leading{"a tile and a row before the first expert", plan.tileM + 40,
                              oracle::Routing::uniform()};
@@ -96,8 +100,13 @@ std::vector<Trial> gemmTrials(const Spec &spec, const KernelPlan &plan) {
          {std::vector<int64_t>{0, 20, 20}, {0, 0, 40}, {20, 0, 0}, {20, 20, 20}})
       launches.push_back({"few rows a buffer", experts * spec.maxRows,
                           oracle::Routing::fromCounts(std::move(counts))});
+  // The second fragment has few rows.
+  if (spec.dispatch == Dispatch::Eager && plan.tileM > 64)
+    launches.push_back({"one row past a fragment", 65});
   // A block draws more tiles than the ring of drawn tiles has places.
-  if (plan.scheduler == SchedulerKind::Queue && spec.dispatch != Dispatch::Masked)
+  const bool isFast =
+      spec.accumulate == Accumulate::Fast; // wgmma alone reads slots: they are freed in no time
+  if ((plan.scheduler == SchedulerKind::Queue || isFast) && spec.dispatch != Dispatch::Masked)
     launches.push_back(
         {"far more tiles than blocks", 8 * plan.tileM + 3,
          spec.dispatch == Dispatch::Eager ? oracle::Routing() : oracle::Routing::oneExpert(0)});
@@ -105,8 +114,21 @@ std::vector<Trial> gemmTrials(const Spec &spec, const KernelPlan &plan) {
   for (const test::LaunchCase &launch : launches)
     trials.push_back(gemmTrial(launch.name, test::problemOf(spec, launch, 100 + trials.size()),
                                launch.misalignScales));
-  if (spec.dispatch == Dispatch::Batched)
+  if (spec.dispatch == Dispatch::Batched) {
     trials.push_back(strangeIdsTrial(spec));
+    // Rows of nobody that make tiles of their own, after more tiles than blocks.
+    std::vector<int64_t> counts = {3, plan.tileM, 20};
+    counts.resize(static_cast<size_t>(experts), 0);
+    const int64_t rows = plan.tileM + 23 + plan.tileM + 26;
+    trials.push_back(
+        gemmTrial("more rows of nobody than a tile has",
+                  test::problemOf(spec, {"", rows, oracle::Routing::fromCounts(counts)}, 10)));
+  }
+  // Several tiles of few rows in one block, so that the ring comes round while there are no others.
+  if (spec.dispatch == Dispatch::Eager && plan.tileM > 64)
+    trials.push_back(gemmTrial("all tiles in one block",
+                               test::problemOf(spec, {"", 60, oracle::Routing()}, 11),
+                               /*misalignScales=*/false, /*smLimit=*/1));
   return trials;
 }
 
@@ -126,7 +148,8 @@ std::vector<Trial> wrongTrials(const Spec &spec) {
     };
     trials.push_back(std::move(trial));
   };
-  for (float value : {NAN, INFINITY, 0.0f, -1.0f}) {
+  // The last is the least number there is, and right.
+  for (float value : {NAN, INFINITY, 0.0f, -1.0f, 0x1p-149f}) {
     add("a wrong scale of x", [&](oracle::HostProblem &problem) {
       const auto x = oracle::ScaleGeometry::ofX(spec, problem.rows, problem.xScaleStride);
       problem.xScales[static_cast<size_t>(x.index(2, 69, spec.k - 1))] = value;
@@ -136,6 +159,11 @@ std::vector<Trial> wrongTrials(const Spec &spec) {
       problem.wScales[static_cast<size_t>(w.index(2, spec.n - 1, spec.k - 1))] = value;
     });
   }
+  // In the second block of columns of a tile.
+  add("a wrong scale of w between others", [&](oracle::HostProblem &problem) {
+    const auto w = oracle::ScaleGeometry::ofW(spec);
+    problem.wScales[static_cast<size_t>(w.index(0, 200, 0))] = NAN;
+  });
   for (std::vector<int32_t> offsets : {std::vector<int32_t>{-1, 40, 40, 91}, {0, 40, 39, 90}})
     trials.push_back(gemmTrial(
         "wrong offsets",
@@ -313,6 +341,9 @@ std::vector<Trial> sourceTrials(const Spec &spec) {
         trials.push_back(sourceTrial(spec, fmt::format("element {} is {}", element, value), 12,
                                      {{element, placeOf(element, spec.k), value},
                                       {element + 1, placeOf(element, spec.k), NAN}}));
+    // Boxes of four rows, of which the third has the largest: a warp past the first four finds it.
+    trials.push_back(
+        sourceTrial(spec, "another warp has the largest", 100, {{2, placeOf(0, spec.k), largest}}));
     return trials;
   }
   std::vector<Special> specials;

@@ -6,8 +6,10 @@
 
 namespace moejit::mutation {
 
-/// One launch of a GEMM. Rows that nobody owns hold NaN, and so do their scales.
-Trial gemmTrial(const std::string &name, oracle::HostProblem problem, bool misalignScales = false);
+/// One launch of a GEMM. Rows that nobody owns hold NaN, and so do their scales. On `smLimit` SMs,
+/// or, when that is 0, on all.
+Trial gemmTrial(const std::string &name, oracle::HostProblem problem, bool misalignScales = false,
+                int64_t smLimit = 0);
 /// The launches that reach the edges of `plan`'s tiles, and those that reach what `plan` does once
 /// in a while: a sweep over the columns that is not the first, a first tile that comes late.
 std::vector<Trial> gemmTrials(const Spec &spec, const KernelPlan &plan);

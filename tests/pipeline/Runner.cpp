@@ -229,7 +229,7 @@ oracle::HostProblem problemOf(const Spec &spec, const LaunchCase &launch, uint64
 }
 
 LaunchResult run(const Artifact &artifact, const oracle::HostProblem &problem, ThreadOrder order,
-                 bool misalignScales, const oracle::OracleResult *reference) {
+                 bool misalignScales, const oracle::OracleResult *reference, int64_t smLimit) {
   const Spec &spec = artifact.spec;
   oracle::HostOutput output = oracle::HostOutput::make(problem);
   // Scales read one by one need no more alignment than a word has.
@@ -243,6 +243,7 @@ LaunchResult run(const Artifact &artifact, const oracle::HostProblem &problem, T
 
   GemmArguments arguments;
   arguments.rows = problem.rows;
+  arguments.smLimit = smLimit;
   const auto bind = [](const auto &values) {
     return TensorArgument{
         values.empty() ? nullptr : const_cast<void *>(static_cast<const void *>(values.data())), 0};

@@ -55,9 +55,10 @@ struct LaunchResult {
 /// Runs `artifact` on `problem`, with poisoned output between canaries and a dirty workspace, and
 /// compares with the oracle; findings of a checked kernel with expectedFindings. With
 /// `misalignScales` activation scales start one word past a multiple of 16 bytes. `reference` is
-/// the oracle's answer, where the caller has it.
+/// the oracle's answer, where the caller has it. On `smLimit` SMs, or, when that is 0, on all.
 LaunchResult run(const Artifact &artifact, const oracle::HostProblem &problem, ThreadOrder order,
-                 bool misalignScales = false, const oracle::OracleResult *reference = nullptr);
+                 bool misalignScales = false, const oracle::OracleResult *reference = nullptr,
+                 int64_t smLimit = 0);
 /// The problem of `launch`: operands drawn by `seed`; masked counts say more than full and less
 /// than empty.
 oracle::HostProblem problemOf(const Spec &spec, const LaunchCase &launch, uint64_t seed);
