@@ -1,9 +1,10 @@
 // Configurations with what is expected of them: those of tests/cases/configs always, and those of
 // the folder that MOEJIT_CASES names where it is there. What is known to be wrong in the
 // expectations is listed here and in docs/engines.md.
-#include "tools/checkpoint/Check.h"
+#include "tests/checkpoint/Models.h"
 
 #include "runtime/JsonReader.h"
+#include "tools/checkpoint/Check.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -54,10 +55,6 @@ std::string readAll(const std::filesystem::path &path) {
   return text.str();
 }
 
-std::string textOf(const JsonValue &line, const char *name) {
-  const JsonValue *value = line.find(name);
-  return value ? value->text : "";
-}
 int64_t numberOf(const JsonValue &line, const char *name) {
   const JsonValue *value = line.find(name);
   return value ? value->integer().value_or(0) : 0;

@@ -42,6 +42,9 @@ const std::string ctBlockTensorStatic =
 const std::string ctBlockGroupStatic =
     compressed("\"strategy\": \"block\", \"block_structure\": [128, 128]",
                "\"strategy\": \"group\", \"group_size\": 128, \"dynamic\": false");
+const std::string ctBlockToken =
+    compressed("\"strategy\": \"block\", \"block_structure\": [128, 128]",
+               "\"strategy\": \"token\", \"dynamic\": true");
 const std::string modelOpt = "{\"quant_method\": \"modelopt\", \"quant_algo\": \"FP8\"}";
 const std::string modelOptChannel =
     "{\"quant_method\": \"modelopt\", \"quant_algo\": \"FP8_PER_CHANNEL_PER_TOKEN\"}";
@@ -108,6 +111,19 @@ const std::vector<Row> &allRows() {
        up,
        {blockStatic, 1024, 1, "", 90, "5.5.4"},
        {blockStatic}},
+      {"transformers-eager-columns", "eager", down, {block, 192, 1, "", 90, "5.5.4"}, {block, 192}},
+      {"transformers-tensor-static-kernel",
+       "eager",
+       down,
+       {tensorStatic, 1024, 1, "", 90, "5.12.0"},
+       {tensorStatic}},
+      {"transformers-tensor-static-bits",
+       "eager",
+       up,
+       {tensorStatic, 1024, 1, "", 90, "5.8.1"},
+       {tensorDynamic, 1024, 1, "", 90, "5.8.1"}},
+      {"transformers-deepgemm-seam", "deepgemm", up, {block, 192}, {block, 256}},
+      {"transformers-block", "grouped_mm", up, {block}, {fp8Block("dynamic", 64, 128)}},
       {"transformers-scale-format", "eager", up, {ue8m0, 1024, 1, "", 90, "5.8.1"}, {ue8m0}},
       {"vllm-marlin-block", "marlin", up, {fp8Block("dynamic", 64, 64)}, {block}},
       {"transformers-tensor-static", "eager", down, {tensorStatic}, {tensorDynamic}},
@@ -122,6 +138,8 @@ const std::vector<Row> &allRows() {
       {"sglang-block-static", "fused_moe", up, {ctBlockGroupStatic}, {ctBlock}},
       {"sglang-fp8-block-static", "fused_moe", up, {blockStatic}, {block}},
       {"sglang-fp8-scheme", "fused_moe", up, {noScheme}, {block}},
+      {"sglang-compressed-rows", "fused_moe", up, {ctBlock, 192}, {block, 192}},
+      {"sglang-block-activations", "fused_moe", up, {ctBlockToken}, {ctBlock}},
       {"sglang-modelopt", "fused_moe", up, {modelOptChannel}, {modelOpt}},
       {"sglang-compressed-gate", "fused_moe", up, {channelToken, 1024, 1, noGate}, {channelToken}},
       {"sglang-block-rows", "fused_moe", up, {block, 192}, {block, 256}},
@@ -292,6 +310,8 @@ TEST_CASE("a version between two that were read is inferred where they agree") {
   CHECK(at("5.10.0", fp8Block("dynamic", 1, 128), "deepgemm").outcome == Outcome::Unknown);
   // Eager took one scale a tensor of gate and up until FP8Experts kept two.
   CHECK(at("5.5.0", tensorStatic, "eager").outcome == Outcome::Runs);
+  CHECK(at("5.5.0", tensorStatic, "eager").evidence == Evidence::Read);
+  CHECK(at("5.5.4", tensorStatic, "eager").evidence == Evidence::Run);
   CHECK(at("5.10.0", tensorStatic, "eager").outcome == Outcome::Unknown);
   CHECK(at("5.12.0", tensorStatic, "eager").outcome == Outcome::Refused);
 }

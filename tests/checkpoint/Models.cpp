@@ -47,6 +47,11 @@ std::string compressed(const std::string &weights, const std::string &activation
                      weights, activations);
 }
 
+std::string textOf(const JsonValue &object, const char *name) {
+  const JsonValue *value = object.find(name);
+  return value ? value->text : "";
+}
+
 Folder::Folder() {
   std::string name = (std::filesystem::temp_directory_path() / "moejit-checkpoint-XXXXXX").string();
   REQUIRE(mkdtemp(name.data()));

@@ -1,6 +1,7 @@
 // Configurations made up for tests, from the parts that matter.
 #pragma once
 
+#include "runtime/JsonReader.h"
 #include "tools/checkpoint/EngineRules.h"
 
 #include <string>
@@ -19,6 +20,9 @@ Checkpoint modelOf(const std::string &quantization, int64_t intermediate = 1024,
 std::string fp8Block(const char *activation = "dynamic", int blockN = 128, int blockK = 128);
 std::string fp8Tensor(const char *activation);
 std::string compressed(const std::string &weights, const std::string &activations);
+
+/// The string `name` of an object; empty where there is none.
+std::string textOf(const JsonValue &object, const char *name);
 
 /// A file written below the test's temporary folder, which lasts as long as the object.
 class Folder {

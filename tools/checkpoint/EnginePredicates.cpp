@@ -110,6 +110,11 @@ Answer isUpOfTensor(const EngineCase &given) {
   return when(isTensor(given) && given.experts.isGated && !given.isDown,
               "gate_up has scales [E, 2, 1]");
 }
+Answer isSquareBlockDynamic(const EngineCase &given) {
+  bool isSquare = given.scheme.blockN == given.scheme.blockK &&
+                  (given.scheme.blockN == 64 || given.scheme.blockN == 128);
+  return when(isBlockDynamic(given) && isSquare, blockText(given));
+}
 Answer isBlockStatic(const EngineCase &given) {
   return when(isBlock(given) && hasStatic(given), sidesText(given));
 }
@@ -169,6 +174,12 @@ Answer isFp8BlockStatic(const EngineCase &given) {
 }
 Answer isCompressedNoGate(const EngineCase &given) {
   return when(isCompressed(given) && !given.experts.isGated, "no gate");
+}
+Answer isCompressedBlockOther(const EngineCase &given) {
+  return when(isCompressed(given) && isBlock(given) && !hasStatic(given) &&
+                  (given.scheme.activations != Strategy::Group ||
+                   given.scheme.group != given.scheme.blockK),
+              sidesText(given));
 }
 Answer isNotCompressed(const EngineCase &given) {
   return when(!isCompressed(given), given.checkpoint.methodText);
@@ -230,6 +241,12 @@ Answer isBlockRagged(const EngineCase &given) {
     parts.push_back(fmt::format("K {} % {} = {}", given.k, scheme.blockK, given.k % scheme.blockK));
   return when(!parts.empty(), fmt::format("{}: {}", partText(given), fmt::join(parts, " and ")));
 }
+Answer isColumnsRagged(const EngineCase &given) {
+  int64_t block = given.scheme.blockK;
+  return when(
+      isBlock(given) && given.k % block != 0,
+      fmt::format("{}: K {} is no multiple of block_k {}", partText(given), given.k, block));
+}
 Answer hasSeam(const EngineCase &given) {
   return when(!given.isDown && isBlock(given) && given.experts.isGated &&
                   given.part % given.scheme.blockN != 0,
@@ -247,6 +264,9 @@ Answer partBreaksRows(const EngineCase &given) {
   return when(!given.isDown && isBlock(given) && given.part % given.scheme.blockN != 0,
               fmt::format("{}, {}: {} rows of gate and of up are no multiple of block_n {}",
                           partText(given), blockText(given), given.part, given.scheme.blockN));
+}
+Answer compressedPartBreaksRows(const EngineCase &given) {
+  return isCompressed(given) ? partBreaksRows(given) : std::nullopt;
 }
 Answer partBreaksColumns(const EngineCase &given) {
   return when(given.isDown && isBlock(given) && given.split.tp > 1 &&

@@ -23,6 +23,7 @@ MOEJIT_PREDICATE(isTensorDynamic);
 MOEJIT_PREDICATE(isTensorGated);
 MOEJIT_PREDICATE(isTensorStaticAlone);
 MOEJIT_PREDICATE(isUpOfTensor);
+MOEJIT_PREDICATE(isSquareBlockDynamic); ///< 64x64 or 128x128
 MOEJIT_PREDICATE(isBlockStatic);
 MOEJIT_PREDICATE(isNotBlock);
 MOEJIT_PREDICATE(isNotBlock128);
@@ -38,6 +39,7 @@ MOEJIT_PREDICATE(isCompressedBlockTensorStatic);
 MOEJIT_PREDICATE(isCompressedBlockStatic);
 MOEJIT_PREDICATE(isFp8BlockStatic);
 MOEJIT_PREDICATE(isCompressedNoGate);
+MOEJIT_PREDICATE(isCompressedBlockOther); ///< activations in other groups than block_k
 MOEJIT_PREDICATE(isNotCompressed);
 MOEJIT_PREDICATE(isModelOptOther);
 MOEJIT_PREDICATE(isNotForTriton);
@@ -54,9 +56,11 @@ MOEJIT_PREDICATE(isFloatScaleOn100);
 MOEJIT_PREDICATE(isBlockOn100);
 // Of extents.
 MOEJIT_PREDICATE(isBlockRagged);
+MOEJIT_PREDICATE(isColumnsRagged);
 MOEJIT_PREDICATE(hasSeam);
 MOEJIT_PREDICATE(isSplitInBlock);
 MOEJIT_PREDICATE(partBreaksRows);
+MOEJIT_PREDICATE(compressedPartBreaksRows);
 MOEJIT_PREDICATE(partBreaksColumns);
 MOEJIT_PREDICATE(isNotOf16);
 MOEJIT_PREDICATE(nIsNotOf8);

@@ -45,6 +45,16 @@ int compareVersions(std::string_view a, std::string_view b) {
   return 0;
 }
 
+/// `rule` was executed in this version and on this architecture; what works, on one rank alone:
+/// nothing was split.
+static bool wasRun(const EngineRule &rule, std::string_view version, const EngineCase &given) {
+  constexpr int arch = 90;
+  bool isWhole = given.split.tp == 1 && given.split.ep == 1;
+  return given.arch == arch && (isWhole || !works(rule.outcome)) &&
+         std::any_of(rule.basis.ran.begin(), rule.basis.ran.end(),
+                     [&](const char *ran) { return compareVersions(ran, version) == 0; });
+}
+
 /// The verdict at a version that was read.
 static Verdict judgeAt(const Engine &engine, std::string_view version, std::string_view dispatch,
                        const EngineCase &given) {
@@ -61,7 +71,9 @@ static Verdict judgeAt(const Engine &engine, std::string_view version, std::stri
     if (!detail)
       continue;
     verdict.outcome = rule.outcome;
-    verdict.evidence = rule.outcome == Outcome::Unknown ? Evidence::Unknown : rule.evidence;
+    verdict.evidence = rule.outcome == Outcome::Unknown ? Evidence::Unknown
+                       : wasRun(rule, version, given)   ? Evidence::Run
+                                                        : rule.basis.evidence;
     verdict.ruleId = rule.id;
     verdict.detail = *detail;
     verdict.fact = rule.fact;
@@ -108,6 +120,18 @@ Verdict judge(const Engine &engine, std::string_view version, std::string_view d
   return verdict;
 }
 
+/// "run in 5.17.0 and 5.24.0, read".
+static std::string basisText(const Basis &basis) {
+  const char *evidence = evidenceName(basis.evidence);
+  if (basis.ran.empty())
+    return evidence;
+  std::vector<std::string> ran(basis.ran.begin(), basis.ran.end());
+  std::string last = std::move(ran.back());
+  ran.pop_back();
+  return fmt::format("run in {}{}{}, {}", fmt::join(ran, ", "), ran.empty() ? "" : " and ", last,
+                     evidence);
+}
+
 std::string renderEngineRulesMarkdown() {
   std::string text =
       "# What engines do\n\n"
@@ -131,7 +155,7 @@ std::string renderEngineRulesMarkdown() {
       text += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} |\n", rule.id,
                           of.empty() ? "all" : fmt::format("{}", fmt::join(of, ", ")),
                           versions.empty() ? "all read" : versions, outcomeName(rule.outcome),
-                          evidenceName(rule.evidence), rule.fact, rule.source);
+                          basisText(rule.basis), rule.fact, rule.source);
     }
   }
   return text;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace moejit::checkpoint {
@@ -27,7 +28,7 @@ inline bool works(Outcome outcome) {
 
 /// How a verdict is known.
 enum class Evidence {
-  Run,      ///< the engine was executed
+  Run,      ///< the engine's own code of that version was executed: tests/engines
   Read,     ///< its source was read
   Inferred, ///< follows from what was read, and was not run
   Unknown,  ///< a version that nobody read
@@ -62,6 +63,17 @@ struct EngineCase {
 /// Says in which way a case meets a rule, with the numbers; nothing where it does not.
 using EnginePredicate = std::optional<std::string> (*)(const EngineCase &);
 
+/// How a rule is known.
+struct Basis {
+  Basis(Evidence evidence, std::vector<const char *> ran = {})
+      : evidence(evidence), ran(std::move(ran)) {}
+
+  Evidence evidence; ///< at versions that were not executed: never Evidence::Run
+  /// The versions in which code was executed that does what the rule says, each with a line in
+  /// tests/engines/results. All of it ran on SM90, or told that it does, and on one rank.
+  std::vector<const char *> ran;
+};
+
 /// One entry of the table. The first that a case meets decides it; a case that meets none runs as
 /// configured.
 struct EngineRule {
@@ -72,7 +84,7 @@ struct EngineRule {
   const char *until = ""; ///< first of the versions read that it holds in no more; empty: none
   EnginePredicate meets;
   Outcome outcome;
-  Evidence evidence;
+  Basis basis;
   const char *fact;        ///< what the engine does, in one sentence
   const char *source;      ///< file, and commit or version
   const char *remedy = ""; ///< what works instead, apart from other dispatches

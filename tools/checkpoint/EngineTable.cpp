@@ -12,7 +12,7 @@ const std::vector<Engine> &allEngines() {
   static const std::vector<Engine> engines = {
       {"transformers",
        {"5.5.0", "5.5.4", "5.8.1", "5.12.0", "5.17.0", "5.24.0"},
-       "wheels of the releases; the hub's finegrained-fp8 kernel as of mid-2026",
+       "wheels of the releases; the hub's finegrained-fp8 kernel, versions 1, 2 and 4",
        {"eager", "batched_mm", "grouped_mm", "deepgemm"}},
       {"sglang",
        {"0.5.12", "0.5.23"},

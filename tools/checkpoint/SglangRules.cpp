@@ -9,7 +9,10 @@ using namespace meets;
 
 constexpr Outcome elsewise = Outcome::RunsElse, refused = Outcome::Refused,
                   unknown = Outcome::Unknown;
-constexpr Evidence isRun = Evidence::Run, isRead = Evidence::Read, inferred = Evidence::Inferred;
+constexpr Evidence isRead = Evidence::Read, inferred = Evidence::Inferred;
+
+// The scheme for compressed-tensors was executed without kernels: docs/results/engines.md.
+const Basis ran = {isRead, {"0.5.23"}};
 
 constexpr const char *sgCompressed =
     "sglang 0.5.23: "
@@ -35,8 +38,9 @@ std::vector<EngineRule> sglangRules() {
        "",
        isChannelTokenStatic,
        refused,
-       isRun,
-       "Raises ValueError: static scales are taken with tensor activations alone.",
+       ran,
+       "compressed-tensors 0.17.0 refuses static token scales; the scheme itself would raise "
+       "ValueError.",
        sgCompressed,
        tokenOrTensor},
       {"sglang-mixed",
@@ -46,7 +50,7 @@ std::vector<EngineRule> sglangRules() {
        "",
        isMixed,
        refused,
-       isRun,
+       ran,
        "A bare assertion fails: pairs are tensor with tensor, channel with token, or block "
        "weights.",
        sgCompressed,
@@ -69,7 +73,7 @@ std::vector<EngineRule> sglangRules() {
        "",
        isCompressedBlockStatic,
        refused,
-       isRun,
+       ran,
        "An assertion fails: static input scales are per tensor.",
        sgCompressed,
        dynamicInstead},
@@ -115,6 +119,17 @@ std::vector<EngineRule> sglangRules() {
        isRead,
        "This path makes room for gate and up whatever the model has; what follows was not read.",
        sgCompressed},
+      {"sglang-compressed-rows",
+       "sglang",
+       {},
+       "",
+       "",
+       compressedPartBreaksRows,
+       refused,
+       ran,
+       "Raises ValueError at any TP: a rank's rows of gate and of up are no multiple of block_n.",
+       sgCompressed,
+       epInstead},
       {"sglang-block-rows",
        "sglang",
        {},
@@ -122,7 +137,7 @@ std::vector<EngineRule> sglangRules() {
        "",
        partBreaksRows,
        refused,
-       isRun,
+       isRead,
        "Raises ValueError at any TP: a rank's rows of gate and of up are no multiple of block_n.",
        sgFp8,
        epInstead},
@@ -218,6 +233,17 @@ std::vector<EngineRule> sglangRules() {
        isRead,
        "Before SM100 MXFP8 weights are converted to blocks of FP8.",
        sgFp8},
+      {"sglang-block-activations",
+       "sglang",
+       {},
+       "",
+       "",
+       isCompressedBlockOther,
+       elsewise,
+       inferred,
+       "Weights are made; the block kernels quantize activations in groups of block_k, whatever "
+       "input_activations says.",
+       sgCompressed},
       {"sglang-requantized",
        "sglang",
        {},
@@ -241,7 +267,6 @@ std::vector<EngineRule> sglangRules() {
        "Of the experts' static activation scales the largest is taken for all, with a warning "
        "where they differ.",
        sgFp8},
-
   };
 }
 

@@ -9,16 +9,23 @@ using namespace meets;
 
 constexpr Outcome runs = Outcome::Runs, elsewise = Outcome::RunsElse, refused = Outcome::Refused,
                   notApplicable = Outcome::NotApplicable, unknown = Outcome::Unknown;
-constexpr Evidence isRun = Evidence::Run, isRead = Evidence::Read, inferred = Evidence::Inferred;
+constexpr Evidence isRead = Evidence::Read, inferred = Evidence::Inferred;
 
-// Executed with tiny tensors: docs/results/engines.md.
-constexpr const char *ranHere =
-    "transformers 5.5.4, 5.17.0 and 5.24.0 with the hub's kernel: tests/engines";
+// Executed with tiny tensors on an H200: docs/results/engines.md. 5.5.4 has the experts of 5.5.0,
+// to the letter.
+const Basis ranOld = {isRead, {"5.5.4"}}, ranNew = {isRead, {"5.17.0", "5.24.0"}},
+            ranAll = {isRead, {"5.5.4", "5.17.0", "5.24.0"}};
+
+constexpr const char *hfOld =
+    "transformers 5.5.4 and 5.8.1: integrations/finegrained_fp8.py; kernels-community "
+    "finegrained-fp8 of 2026-06-03 (c92345ea), which is version 1";
 constexpr const char *hfExperts = "transformers 5.24.0: integrations/finegrained_fp8.py";
 constexpr const char *hfDeepGemm = "transformers 5.24.0: integrations/deepgemm.py";
 constexpr const char *hfConfig = "transformers 5.24.0: utils/quantization_config.py";
 constexpr const char *hubKernel =
     "kernels-community finegrained-fp8, mid-2026: batched.py, grouped.py, matmul.py";
+constexpr const char *hubKernel2 =
+    "kernels-community finegrained-fp8 of 2026-06-09 (718a884f), which is version 2: matmul.py";
 constexpr const char *epInstead = "split whole experts (EP) instead of their columns (TP), or a TP "
                                   "that leaves whole blocks";
 constexpr const char *dynamicInstead =
@@ -77,9 +84,9 @@ std::vector<EngineRule> transformersRules() {
        "",
        isStatic,
        refused,
-       isRun,
+       ranAll,
        "Raises NotImplementedError: this dispatch takes no activation_scheme static.",
-       ranHere,
+       hfExperts,
        dynamicInstead},
       {"transformers-deepgemm-arch",
        "transformers",
@@ -110,7 +117,7 @@ std::vector<EngineRule> transformersRules() {
        "",
        isStatic,
        refused,
-       isRead,
+       ranOld,
        "Raises NotImplementedError: this dispatch takes no static activations.",
        hfDeepGemm,
        dynamicInstead},
@@ -132,7 +139,7 @@ std::vector<EngineRule> transformersRules() {
        "5.12.0",
        isNotSquare128,
        refused,
-       isRun,
+       ranOld,
        "Raises ValueError unless block_size is (128, 128).",
        "transformers 5.5.0 and 5.8.1: integrations/finegrained_fp8.py"},
       {"transformers-deepgemm-block",
@@ -152,12 +159,23 @@ std::vector<EngineRule> transformersRules() {
        "5.12.0",
        isBlockStatic,
        refused,
-       isRun,
+       ranOld,
        "An assertion fails: the kernel wants activation scales of two dimensions, and gets a "
-       "static "
-       "one of none.",
-       ranHere,
+       "static one of none.",
+       hfOld,
        dynamicInstead},
+      {"transformers-eager-columns",
+       "transformers",
+       {"eager"},
+       "",
+       "5.12.0",
+       isColumnsRagged,
+       refused,
+       ranOld,
+       "An assertion without a text fails: activations are quantized by a kernel of its own, which "
+       "wants K to be a multiple of block_k.",
+       hfOld,
+       epInstead},
       {"transformers-block-whole",
        "transformers",
        {"batched_mm", "grouped_mm"},
@@ -165,10 +183,21 @@ std::vector<EngineRule> transformersRules() {
        "",
        isBlockRagged,
        refused,
-       isRun,
+       ranAll,
        "The kernel asserts that N is a multiple of block_n and K of block_k.",
-       ranHere,
+       hubKernel,
        epInstead},
+      {"transformers-tensor-static-kernel",
+       "transformers",
+       {"eager"},
+       "5.12.0",
+       "5.17.0",
+       isTensorStatic,
+       refused,
+       isRead,
+       "The kernel raises NotImplementedError: static activation scales go with blocks.",
+       hubKernel2,
+       dynamicInstead},
       {"transformers-tensor-fused",
        "transformers",
        {"eager", "batched_mm", "grouped_mm"},
@@ -176,11 +205,11 @@ std::vector<EngineRule> transformersRules() {
        "",
        isUpOfTensor,
        refused,
-       isRun,
+       ranNew,
        "An assertion fails: FP8Experts holds [E, 2, 1] scales for gate and up, and the kernel "
        "takes "
        "one an expert.",
-       ranHere,
+       hfExperts,
        "a scheme of blocks, or another engine"},
       {"transformers-scale-format",
        "transformers",
@@ -189,15 +218,26 @@ std::vector<EngineRule> transformersRules() {
        "5.12.0",
        isPowerScale,
        elsewise,
-       inferred,
+       isRead,
        "scale_fmt is not known: scales are fp32, and those of activations are not rounded to "
        "powers "
        "of two.",
-       "transformers 5.5.0 and 5.8.1: integrations/finegrained_fp8.py"},
+       hfOld},
+      {"transformers-tensor-static-bits",
+       "transformers",
+       {"eager"},
+       "",
+       "5.12.0",
+       isTensorStatic,
+       runs,
+       ranOld,
+       "Eager divides by the static scale in the 16 bits of the activations before it rounds to "
+       "FP8, which moves some codes by one: 3e-2 of the result.",
+       hfOld},
       {"transformers-tensor-static",
        "transformers",
        {"eager"},
-       "5.12.0",
+       "5.17.0",
        "",
        isTensorStatic,
        elsewise,
@@ -213,18 +253,31 @@ std::vector<EngineRule> transformersRules() {
        "",
        isTensorDynamic,
        elsewise,
-       isRead,
+       ranAll,
        "Activations are quantized by row over all of K, not by tensor.",
        hubKernel},
       {"transformers-seam",
        "transformers",
-       {"eager", "deepgemm"},
+       {"eager"},
+       "",
+       "",
+       hasSeam,
+       elsewise,
+       ranNew,
+       "Accepted and run; the fused tensor has a row of scales for each block_n rows of gate and "
+       "up together, so that one "
+       "row serves the end of gate and the start of up.",
+       hfExperts,
+       epInstead},
+      {"transformers-deepgemm-seam",
+       "transformers",
+       {"deepgemm"},
        "",
        "",
        hasSeam,
        elsewise,
        isRead,
-       "Accepted and run; the fused tensor has a row of scales for each block_n rows of gate and "
+       "Accepted; the fused tensor has a row of scales for each block_n rows of gate and "
        "up together, so that one "
        "row serves the end of gate and the start of up.",
        hfExperts,
@@ -248,10 +301,20 @@ std::vector<EngineRule> transformersRules() {
        "",
        isBlockStatic,
        runs,
-       isRead,
+       ranNew,
        "Eager hands each expert's static scale to the block kernel, which takes one element.",
        hfExperts},
-
+      {"transformers-block",
+       "transformers",
+       {"eager", "batched_mm", "grouped_mm"},
+       "",
+       "",
+       isSquareBlockDynamic,
+       runs,
+       ranAll,
+       "The kernel of the hub computes what the scheme says, to 3e-3; where DeepGEMM is installed, "
+       "eager takes it for 128x128.",
+       hubKernel},
   };
 }
 
