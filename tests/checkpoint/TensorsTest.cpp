@@ -404,6 +404,61 @@ TEST_CASE("names that are not understood are told, and nothing is fine because o
                               "model.layers.0.mlp.experts.0.linear_v.weight");
 }
 
+TEST_CASE("weights of another type than the configuration's are told, and 16-bit ones for FP8") {
+  Checkpoint model = modelOf(fp8Block(), 768);
+  for (bool isFused : {false, true}) {
+    Names names = isFused ? fusedOf(model, 4) : tensorsOf(model, 4, "weight_scale_inv", false);
+    for (auto &[name, info] : names)
+      if (info.type == "F8_E4M3")
+        info.type = "F8_E5M2";
+    TensorReport report = checkTensors(model, names);
+    CHECK(report.findingCount == (isFused ? 8 : 96));
+    CHECK(has(report, ": the weight is F8_E5M2, expected F8_E4M3"));
+    // No number of layers, and no layer with scales.
+    Checkpoint without = model;
+    without.routed.layers = without.routed.fp8Layers = 0;
+    std::erase_if(names, [](const auto &entry) { return entry.first.ends_with("_scale_inv"); });
+    for (auto &[name, info] : names)
+      info.type = "BF16";
+    report = checkTensors(without, names);
+    CHECK(report.findingCount == 1);
+    CHECK(has(report, "no layer has scales for its experts, the configuration says block 128x128"));
+  }
+}
+
+TEST_CASE("any one change of a whole checkpoint is found") {
+  std::mt19937 random(5);
+  for (const std::string &quantization : {fp8Block("static"), fp8Tensor("static")})
+    for (bool isFused : {false, true}) {
+      Checkpoint model = modelOf(quantization, 768);
+      Names whole = isFused ? fusedOf(model, 4) : tensorsOf(model, 4, "weight_scale_inv", true);
+      std::vector<std::string> names;
+      for (const auto &[name, info] : whole)
+        if (name.find("experts") != std::string::npos)
+          names.push_back(name);
+      for (int round = 0; round < 200; ++round) {
+        const std::string &name = names[random() % names.size()];
+        Names changed = whole;
+        TensorInfo &info = changed[name];
+        switch (info.shape.empty() ? random() % 3 : random() % 4) {
+        case 0:
+          changed.erase(name);
+          break;
+        case 1:
+          info.type = "I32";
+          break;
+        case 2:
+          info.shape.push_back(3);
+          break;
+        case 3:
+          info.shape[random() % info.shape.size()] += 2;
+          break;
+        }
+        CHECK_MESSAGE(checkTensors(model, changed).findingCount > 0, name);
+      }
+    }
+}
+
 TEST_CASE("files beside a configuration are looked at; weights never") {
   Checkpoint model = modelOf(fp8Block());
   Folder folder;

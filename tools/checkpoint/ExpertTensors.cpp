@@ -82,6 +82,10 @@ public:
         compareFused(number, layer, hasScales);
     }
     const Experts &routed = checkpoint.routed;
+    // A configuration without a number of layers says that some are FP8.
+    if (scaledLayers == 0 && routed.fp8Layers == 0)
+      find(fmt::format("no layer has scales for its experts, the configuration says {}",
+                       routed.up.isFp8 ? routed.up.name : routed.down.name));
     if (routed.fp8Layers > scaledLayers)
       find(fmt::format("{} layers have scales for their experts, the configuration says {}",
                        scaledLayers, routed.fp8Layers));
@@ -230,6 +234,9 @@ private:
     if (!scheme.isFp8)
       return find(fmt::format("{}: the weight is {}, the configuration says {}", where,
                               parts.weight->type, scheme.name));
+    const char *type = scheme.weightType == ElementType::F8E5M2 ? "F8_E5M2" : "F8_E4M3";
+    if (hasType && parts.weight->type != type)
+      find(fmt::format("{}: the weight is {}, expected {}", where, parts.weight->type, type));
     bool isTransposed = false;
     if (hasType && parts.weight->shape != wanted.shape()) {
       isTransposed = !wanted.experts.empty() &&
