@@ -422,7 +422,7 @@ TEST_CASE("weights of another type than the configuration's are told, and 16-bit
       info.type = "BF16";
     report = checkTensors(without, names);
     CHECK(report.findingCount == 1);
-    CHECK(has(report, "no layer has scales for its experts, the configuration says block 128x128"));
+    CHECK(has(report, "no layer has scales for its experts, the configuration says fp8, block"));
   }
 }
 
