@@ -27,18 +27,16 @@ struct TensorName {
   std::optional<ExpertTensor> tensor; ///< nothing where the name is none that is known
 };
 
-/// Understands
-///   …layers.3.mlp.experts.7.gate_proj.weight, w1, w2 and w3 for the projections, and the scales
-///     weight_scale_inv, weight_scale, scale, qscale_weight, input_scale, activation_scale,
-///     qscale_act behind them;
-///   …layers.3.mlp.experts.gate_up_proj, down_proj and (without a gate) up_proj, with _scale_inv
-///   and
-///     _activation_scale behind them: transformers 5, FP8Experts; with _weight_scale and
-///     _input_scale: modelopt's exports (TensorRT-LLM, modules/fused_moe/quantization.py,
-///     FUSED_GATE_UP_PROJ);
-///   …layers.3.moe.gate_proj.weight, up_proj and down_proj of all experts, with the scales of
-///   single
-///     experts behind them: Step 3.7 (transformers 5.24.0, conversion_mapping.py, step3p7).
+/// Understands tensors of one expert, …layers.3.mlp.experts.7.gate_proj.weight: w1, w3 and w2 are
+/// the projections too, and weight_scale_inv, weight_scale, scale, qscale_weight, input_scale,
+/// activation_scale and qscale_act the scales.
+///
+/// Of all experts …layers.3.mlp.experts.gate_up_proj, down_proj and (without a gate) up_proj: with
+/// _scale_inv and _activation_scale behind them as in FP8Experts of transformers 5, with
+/// _weight_scale and _input_scale as modelopt exports them (TensorRT-LLM,
+/// modules/fused_moe/quantization.py, FUSED_GATE_UP_PROJ). And …layers.3.moe.gate_proj.weight,
+/// up_proj and down_proj with the scales of single experts: Step 3.7 (transformers 5.24.0,
+/// conversion_mapping.py, step3p7).
 TensorName parseTensorName(std::string_view name);
 
 } // namespace moejit::checkpoint
