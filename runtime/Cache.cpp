@@ -304,20 +304,7 @@ Result<std::string> Cache::writeManifest() {
     DiskCache::Loaded loaded = disk->load(entry.name);
     if (!loaded.artifact)
       continue; // removed meanwhile
-    const Artifact &artifact = *loaded.artifact;
-    ManifestKernel kernel;
-    kernel.name = entry.name;
-    kernel.lookup = keyName(artifact.lookupKey);
-    for (const IndexedRange &range : entry.ranges)
-      kernel.rows.emplace_back(range.minRows, range.maxRows);
-    kernel.arch = artifact.arch;
-    kernel.spec = entry.spec;
-    kernel.plan = artifact.planText;
-    kernel.nvrtc = artifact.nvrtcVersion;
-    kernel.minDriver = artifact.minDriver;
-    kernel.resources = artifact.resources;
-    kernel.sharedBytes = artifact.launch.sharedBytes + artifact.resources.staticSharedBytes;
-    kernel.threads = artifact.launch.threads;
+    ManifestKernel kernel = manifestKernel(*loaded.artifact, entry.ranges);
     for (const std::string &name : {kernel.name + ".kernel", kernel.lookup + ".index"})
       if (Result<void> added = addFile(name); !added)
         return added.error();

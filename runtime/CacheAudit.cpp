@@ -44,15 +44,13 @@ public:
     audit.folder = folder;
     std::vector<std::string> names = disk.names();
     readManifest();
-    for (const std::string &name : names)
-      if (kindOf(name) == FileKind::Kernel)
-        kernels.insert(stemOf(name));
     // Indexes first: what they name decides about kernels.
     for (FileKind kind : {FileKind::Manifest, FileKind::Index, FileKind::Kernel, FileKind::Leftover,
                           FileKind::Other})
       for (const std::string &name : names)
         if (kindOf(name) == kind)
           addFile(name, kind);
+    compareManifest();
     if (audit.manifest)
       for (const auto &[name, file] : audit.manifest->files)
         if (!std::binary_search(names.begin(), names.end(), name))
@@ -89,7 +87,9 @@ private:
     }
     if (kind == FileKind::Other) {
       file.state = FileState::Unknown;
-      file.finding = "not written by moejit";
+      bool isOurs = name == "emulator" || name == "plans";
+      file.finding = isOurs ? "a folder of moejit run, bench or tune; not looked into"
+                            : "not written by moejit";
       audit.files.push_back(std::move(file));
       return;
     }
@@ -124,8 +124,9 @@ private:
       return damage(file, "holds the index of another key");
     size_t absent = 0;
     for (const IndexedRange &range : index->ranges) {
-      named.insert(range.name);
-      absent += !kernels.contains(range.name);
+      served[range.name].push_back(range);
+      // A builder writes the index first.
+      absent += !disk.isExpected(range.name);
     }
     if (absent == 0)
       return;
@@ -140,15 +141,43 @@ private:
     std::string name = stemOf(file.name);
     if (auto found = used.find(name); found != used.end())
       file.usedNs = found->second;
-    Result<Artifact> artifact = deserialize(bytes);
+    Result<Artifact> artifact = readKernel(bytes, name);
     if (!artifact)
       return damage(file, artifact.error().message);
-    if (keyName(artifact->buildKey) != name)
-      return damage(file, "holds the kernel of another key");
-    if (!named.contains(name)) {
+    auto ranges = served.find(name);
+    if (ranges == served.end()) {
       file.state = FileState::Superseded;
       file.finding = "no index names it";
+      return;
     }
+    found.emplace(name, manifestKernel(*artifact, ranges->second));
+  }
+
+  /// Checksums may fit a manifest whose lines do not: what those say is what others plan by.
+  void compareManifest() {
+    std::set<std::string> damaged;
+    for (const AuditedFile &file : audit.files)
+      if (file.state == FileState::Damaged)
+        damaged.insert(file.name);
+    auto manifest = std::find_if(audit.files.begin(), audit.files.end(),
+                                 [](const auto &file) { return file.kind == FileKind::Manifest; });
+    if (!audit.manifest || manifest == audit.files.end())
+      return;
+    std::set<std::string> listed;
+    for (const ManifestKernel &kernel : audit.manifest->kernels) {
+      auto there = found.find(kernel.name);
+      bool isComparable = there != found.end() && !damaged.contains(kernel.name + ".kernel") &&
+                          !damaged.contains(there->second.lookup + ".index");
+      if (!listed.insert(kernel.name).second)
+        damage(*manifest, fmt::format("it has kernel {:.12} twice", kernel.name));
+      else if (isComparable && there->second != kernel)
+        damage(*manifest,
+               fmt::format("what it says of kernel {:.12} is not what lies here", kernel.name));
+    }
+    for (const auto &[name, kernel] : found)
+      if (audit.manifest->files.contains(name + ".kernel") && !listed.contains(name))
+        damage(*manifest,
+               fmt::format("it lists the file of kernel {:.12} and no such kernel", name));
   }
 
   void compareWithManifest(AuditedFile &file, const std::string &bytes) {
@@ -170,8 +199,9 @@ private:
   const DiskCache &disk;
   FolderAudit audit;
   std::string manifestDamage;
-  std::map<std::string, int64_t> used; ///< by kernel name
-  std::set<std::string> kernels, named;
+  std::map<std::string, int64_t> used;                     ///< by kernel name
+  std::map<std::string, std::vector<IndexedRange>> served; ///< by kernel name
+  std::map<std::string, ManifestKernel> found;             ///< sound kernels that serve rows
 };
 
 } // namespace
@@ -287,10 +317,24 @@ Result<Cleared> clearFolder(const std::string &folder, const ClearRequest &reque
     return disk.error();
   if (!(*disk)->isWritable())
     return Error{ErrorCode::IoError, fmt::format("cache folder {}: cannot be written", folder), {}};
-  for (const AuditedFile &file : cleared.removed)
-    if (file.kind != FileKind::Leftover)
-      if (Result<void> removed = (*disk)->removeFile(file.name); !removed)
-        return removed.error();
+  std::vector<AuditedFile> removed;
+  for (AuditedFile &file : cleared.removed) {
+    Result<bool> isGone = true;
+    if (file.kind == FileKind::Index)
+      isGone = (*disk)->removeIndex(file.name);
+    else if (file.state == FileState::Damaged && (*disk)->load(stemOf(file.name)).artifact)
+      isGone = false; // built anew meanwhile
+    else if (file.kind != FileKind::Leftover)
+      if (Result<void> done = (*disk)->removeFile(file.name); !done)
+        return done.error();
+    if (!isGone)
+      return isGone.error();
+    if (*isGone)
+      removed.push_back(std::move(file));
+    else
+      cleared.removedBytes -= file.bytes;
+  }
+  cleared.removed = std::move(removed);
   return cleared;
 }
 

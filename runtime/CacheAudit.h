@@ -20,7 +20,7 @@ enum class FileState {
   Superseded, ///< a sound kernel that no index names: another serves its rows
   Unlisted,   ///< sound, but not of the bundle it lies in: the manifest does not list it
   Stale,      ///< an index whose kernels are all gone, or a file that a dead process left
-  Unknown,    ///< nothing that moejit writes
+  Unknown,    ///< nothing that belongs to a cache: not looked into
   Damaged,    ///< not what it claims to be, or not what the manifest lists
   Missing,    ///< listed by the manifest, and not there
 };

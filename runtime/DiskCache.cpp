@@ -35,24 +35,6 @@ Error ioError(std::string what, int error) {
       ErrorCode::IoError, fmt::format("{}: {}", what, std::generic_category().message(error)), {}};
 }
 
-/// Makes `path` and its missing parents, each with mode 0700 whatever the umask. Returns 0 or an
-/// errno.
-int makeFolders(const std::string &path) {
-  for (size_t at = 1; at <= path.size(); ++at) {
-    if (at < path.size() && path[at] != '/')
-      continue;
-    std::string part = path.substr(0, at);
-    if (mkdir(part.c_str(), 0700) == 0)
-      continue;
-    int error = errno;
-    struct stat info;
-    if (stat(part.c_str(), &info) == 0)
-      continue; // whether it will do as a folder shows when it is opened
-    return error;
-  }
-  return 0;
-}
-
 /// Since the epoch; what 64 bits do not hold, as a clock that jumped may leave it, is cut off.
 int64_t nanoseconds(const timespec &time) {
   constexpr int64_t second = 1'000'000'000, most = INT64_MAX / second - 1;
@@ -107,6 +89,41 @@ int writeAll(int fd, std::string_view bytes) {
 std::string indexName(const std::string &lookupKey) { return keyName(lookupKey) + ".index"; }
 
 } // namespace
+
+int makeFolders(const std::string &path) {
+  for (size_t at = 1; at <= path.size(); ++at) {
+    if (at < path.size() && path[at] != '/')
+      continue;
+    std::string part = path.substr(0, at);
+    if (mkdir(part.c_str(), 0700) == 0) {
+      chmod(part.c_str(), 0700); // a umask may have taken bits of ours
+      continue;
+    }
+    int error = errno;
+    struct stat info;
+    if (stat(part.c_str(), &info) == 0)
+      continue; // whether it will do as a folder shows when it is opened
+    return error;
+  }
+  return 0;
+}
+
+Result<Artifact> readKernel(std::string_view bytes, const std::string &name) {
+  Result<Artifact> artifact = deserialize(bytes);
+  if (!artifact)
+    return artifact;
+  if (keyName(artifact->buildKey) != name)
+    return Error{ErrorCode::ParseError, "holds the kernel of another key", {}};
+  // A launch is checked against the spec, and found by the keys: they must speak of one kernel.
+  std::string_view lookup = artifact->lookupKey, build = artifact->buildKey;
+  bool isFit =
+      lookup.starts_with(fmt::format("spec={}\n", canonicalText(artifact->spec))) &&
+      build.starts_with(lookup) &&
+      build.substr(lookup.size()).starts_with(fmt::format("plan={}\n", artifact->planText));
+  if (!isFit)
+    return Error{ErrorCode::ParseError, "its keys are of another spec or plan", {}};
+  return artifact;
+}
 
 bool isOurName(std::string_view name) {
   size_t end = name.find('.');
@@ -252,17 +269,12 @@ DiskCache::Loaded DiskCache::load(const std::string &name) const {
       return {};
     return {std::nullopt, bytes.error()};
   }
-  Result<Artifact> artifact = deserialize(*bytes);
+  Result<Artifact> artifact = readKernel(*bytes, name);
   if (!artifact) {
     Error error = artifact.error();
     error.message = fmt::format("{}/{}{}: {}", path, name, kernelSuffix, error.message);
     return {std::nullopt, error};
   }
-  if (keyName(artifact->buildKey) != name)
-    return {std::nullopt,
-            Error{ErrorCode::ParseError,
-                  fmt::format("{}/{}{}: holds the kernel of another key", path, name, kernelSuffix),
-                  {}}};
   return {std::move(*artifact), std::nullopt};
 }
 
@@ -293,6 +305,7 @@ Result<void> DiskCache::publish(const std::string &name, const std::string &byte
     file = openat(fd, temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0)
     return ioError(what, errno);
+  fchmod(file, 0600); // whatever the umask
   int error = writeAll(file, bytes);
   if (!error && renameat(fd, temporary.c_str(), fd, finalName.c_str()) != 0) {
     error = errno;
@@ -376,9 +389,16 @@ void DiskCache::evict(const std::string &keep) const {
 }
 
 void DiskCache::sweep() const {
-  for (const std::string &name : fileNames(fd))
-    if (isOurName(name) && (hasSuffix(name, ".tmp") || hasSuffix(name, ".lock")))
+  for (const std::string &name : fileNames(fd)) {
+    struct stat info;
+    if (!isOurName(name) || !(hasSuffix(name, ".tmp") || hasSuffix(name, ".lock")) ||
+        fstatat(fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+      continue;
+    if (S_ISREG(info.st_mode))
       FileLock::acquire(fd, name, 0).release(); // held by the living, unlinked for the dead
+    else
+      (void)removeFile(name); // nobody can hold what is no file
+  }
 }
 
 void DiskCache::markUsed(const std::string &name) const {
@@ -399,6 +419,27 @@ Result<void> DiskCache::removeFile(const std::string &name) const {
       return ioError(path + "/" + name, error);
   }
   return {};
+}
+
+bool DiskCache::isExpected(const std::string &name) const {
+  // In this order: the builder lets go when the kernel is there.
+  if (isHeld(name + ".lock"))
+    return true;
+  struct stat info;
+  return fstatat(fd, (name + std::string(kernelSuffix)).c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+Result<bool> DiskCache::removeIndex(const std::string &name) const {
+  FileLock lock = FileLock::acquire(fd, name.substr(0, name.rfind('.')) + ".lock", indexWaitMs);
+  Result<std::string> text = readFile(name);
+  std::optional<CacheIndex> index = text ? parseIndex(*text) : std::nullopt;
+  if (index)
+    for (const IndexedRange &range : index->ranges)
+      if (isExpected(range.name))
+        return false;
+  if (Result<void> removed = removeFile(name); !removed)
+    return removed.error();
+  return true;
 }
 
 std::vector<std::string> DiskCache::names() const { return fileNames(fd); }

@@ -28,6 +28,14 @@ enum class CacheMode {
 /// read nor removed, whatever it ends in (uv.lock, faiss.index).
 bool isOurName(std::string_view name);
 
+/// Makes `path` and its missing parents, each with mode 0700 whatever the umask. Returns 0, also
+/// where they are there, or an errno.
+int makeFolders(const std::string &path);
+
+/// The kernel in `bytes`, a file that is named after the build key `name`. Errors: ParseError: no
+/// artifact, one of another key, or one whose keys are not those of its spec and plan.
+Result<Artifact> readKernel(std::string_view bytes, const std::string &name);
+
 /// A folder checked to be ours alone. Thread-safe; several processes may share the folder.
 ///
 /// Files: `<build key name>.kernel` (serialize), `<lookup key name>.index`, `<name>.lock` and
@@ -100,6 +108,11 @@ public:
   bool isHeld(const std::string &name) const;
   /// Removes the file `name`, or the folder that stands in its place. Errors: IoError.
   Result<void> removeFile(const std::string &name) const;
+  /// Whether the kernel `name` is there, or a living process is building it.
+  bool isExpected(const std::string &name) const;
+  /// Removes the index `name` unless a kernel is expected that it names: a builder writes the index
+  /// first. Returns whether it is gone. Errors: IoError.
+  Result<bool> removeIndex(const std::string &name) const;
 
   /// SHA-256 of the manifest that the folder was opened by; empty unless Bundle.
   const std::string &manifestSha256() const { return manifestDigest; }

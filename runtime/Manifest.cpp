@@ -2,6 +2,7 @@
 #include "runtime/Manifest.h"
 
 #include "runtime/JsonReader.h"
+#include "runtime/Keys.h"
 
 #include <fmt/format.h>
 
@@ -136,6 +137,23 @@ uint32_t Manifest::minDriver() const {
   for (const ManifestKernel &kernel : kernels)
     least = std::max(least, kernel.minDriver);
   return least;
+}
+
+ManifestKernel manifestKernel(const Artifact &artifact, const std::vector<IndexedRange> &ranges) {
+  ManifestKernel kernel;
+  kernel.name = keyName(artifact.buildKey);
+  kernel.lookup = keyName(artifact.lookupKey);
+  for (const IndexedRange &range : ranges)
+    kernel.rows.emplace_back(range.minRows, range.maxRows);
+  kernel.arch = artifact.arch;
+  kernel.spec = canonicalText(artifact.spec);
+  kernel.plan = artifact.planText;
+  kernel.nvrtc = artifact.nvrtcVersion;
+  kernel.minDriver = artifact.minDriver;
+  kernel.resources = artifact.resources;
+  kernel.sharedBytes = artifact.launch.sharedBytes + artifact.resources.staticSharedBytes;
+  kernel.threads = artifact.launch.threads;
+  return kernel;
 }
 
 std::string manifestJson(const Manifest &manifest) {

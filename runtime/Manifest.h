@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/Artifact.h"
+#include "runtime/CacheIndex.h"
 #include "runtime/Result.h"
 
 #include <cstdint>
@@ -46,6 +47,9 @@ struct Manifest {
   uint32_t minDriver() const;
   bool operator==(const Manifest &) const = default;
 };
+
+/// What a manifest says of `artifact`, which serves `ranges` of its lookup key.
+ManifestKernel manifestKernel(const Artifact &artifact, const std::vector<IndexedRange> &ranges);
 
 /// JSON of `manifest`; equal manifests give equal text.
 std::string manifestJson(const Manifest &manifest);

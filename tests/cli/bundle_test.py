@@ -1,5 +1,7 @@
 """moejit aot and moejit cache: bundles that never compile, and what lies in a folder."""
 
+import os
+
 from harness import KERNELS, CliTest, grouped, main
 
 
@@ -138,6 +140,20 @@ class Cache(CliTest):
         victim.write_bytes(victim.read_bytes()[:100])
         self.assertIn("damaged: ", self.moejit("cache", "ls", "--cache", "kept").out)
         self.moejit("cache", "info", victim.stem, "--cache", "kept", expect=2)
+
+
+class Emulated(CliTest):
+    def test_units_of_the_emulator_leave_the_cache_closed_to_others(self):
+        file = self.write("a.mlir", grouped())
+        self.moejit("aot", file, "-o", "made")
+        before = os.umask(0o002)
+        try:
+            self.moejit("run", file, "--tokens", 9, "--device", "emulator", "--bundle", "made")
+        finally:
+            os.umask(before)
+        done = self.moejit("compile", file, "--json")
+        self.assertEqual(done.json()["cache"], str(self.folder / ".cache/moejit"))
+        self.assertNotIn("warning", done.err)
 
 
 if __name__ == "__main__":

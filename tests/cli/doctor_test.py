@@ -37,6 +37,16 @@ class Doctor(CliTest):
         self.doctor("--for", "emulate", *nothing, expect=3)
         self.moejit("doctor", "--for", "fun", expect=2)
 
+    def test_what_is_given_is_looked_at(self):
+        digest = "0" * 64
+        done = self.moejit("doctor", "--bundle-sha256", digest, expect=2)
+        self.assertIn("name it with --bundle", done.err)
+        self.moejit("aot", self.write("a.mlir", grouped()), "-o", "made")
+        for words in ((), ("--bundle", "made")):
+            self.moejit("doctor", "--for", "emulate", *words)
+            self.assertIn("absent.json", self.moejit("doctor", "--for", "emulate", *words, "--tuned", "absent.json", expect=2).err)
+        self.moejit("doctor", "--for", "emulate", "--cache", "", expect=2)
+
     def test_nvrtc_and_driver(self):
         found, by_name = self.doctor("--for", "compile")
         self.assertTrue(found["canCompile"])

@@ -1,9 +1,11 @@
 """moejit cache verify, gc, diff and merge: what is found, removed and said."""
 
+import fcntl
 import os
 import shutil
 import time
 
+import forged
 from harness import CliTest, grouped, main
 
 LEFT = "5" * 64  # begins the names of files that a process at work has
@@ -96,6 +98,84 @@ class Verify(CliTest):
         self.assertTrue(victim.exists())
 
 
+    def test_a_manifest_that_lies_is_damaged_though_every_checksum_fits(self):
+        self.moejit("aot", self.file, "-o", "true")
+        lies = {"no kernels": lambda text: text["kernels"].clear(),
+                "one kernel less": lambda text: text["kernels"].pop(),
+                "one kernel twice": lambda text: text["kernels"].append(text["kernels"][0]),
+                "any driver": lambda text: text["kernels"][0].update(minDriver=0),
+                "other rows": lambda text: text["kernels"][0].update(rows=[[0, 1]]),
+                "another architecture": lambda text: text["kernels"][1].update(arch="sm_80")}
+        for name, lie in lies.items():
+            with self.subTest(name):
+                shutil.rmtree(self.folder / "made", ignore_errors=True)
+                shutil.copytree(self.folder / "true", self.folder / "made")
+                forged.forge(self.folder / "made", manifest=lie)
+                _, states = self.states("made", 1)
+                self.assertEqual({file for file, state in states.items() if state != "sound"}, {"manifest.json"})
+                done = self.moejit("doctor", "--bundle", "made", "--for", "emulate", expect=3)
+                self.assertIn("not as the manifest says", done.out)
+
+    def test_a_kernel_of_another_spec_than_its_key_says_is_damaged(self):
+        self.moejit("aot", self.file, "-o", "made")
+        def of_another_spec(fields):
+            fields[forged.SPEC] = fields[forged.SPEC].replace(b";n=256;", b";n=512;")
+        forged.forge(self.folder / "made", kernel=of_another_spec)
+        found, _ = self.states("made", 1)
+        self.assertEqual(found["damaged"], 2)
+        done = self.moejit("run", self.file, "--tokens", 9, "--device", "emulator", "--bundle", "made", expect=2)
+        self.assertIn("its keys are of another spec or plan", done.err)
+        # It counts as absent where kernels are built, and a bundle is whole again.
+        self.assertEqual(self.moejit("aot", self.file, "-o", "made", "--json").json()["compiled"], 2)
+        self.states("made")
+
+    def test_what_files_say_steers_no_terminal(self):
+        self.moejit("aot", self.file, "-o", "made")
+        def coloured(fields):
+            fields[forged.ARCH] = fields[forged.NVRTC] = b"\x1b[31mred\nkey"
+        forged.forge(self.folder / "made", kernel=coloured)
+        (self.folder / "made/a\x1b[2J\nb.txt").write_text("mine")
+        key = self.ranges(self.file)[0][1]
+        for words in (("ls",), ("info", key)):
+            self.assertNotIn("\x1b", self.moejit("cache", *words, "--cache", "made").out)
+        text = self.moejit("cache", "verify", "--cache", "made", expect=1).out
+        self.assertNotIn("\x1b", text)
+        self.assertIn("a\\x1b[2J\\x0ab.txt", text)
+
+    def test_folders_of_other_commands_are_no_strangers(self):
+        self.moejit("run", self.file, "--tokens", 9, "--device", "emulator", "--cache", "kept")
+        found, states = self.states("kept")
+        self.assertEqual(states["emulator"], "unknown")
+        self.assertNotIn("not written by moejit", [file["finding"] for file in found["files"]])
+
+    def test_a_pin_that_is_no_digest_is_a_mistake(self):
+        self.moejit("aot", self.file, "-o", "made")
+        for pin in ("", "1f2e", "F" * 64):
+            self.moejit("cache", "verify", "--cache", "made", "--bundle-sha256", pin, expect=2)
+
+
+class Words(CliTest):
+    def test_options_of_other_commands_are_refused(self):
+        self.moejit("aot", self.write("a.mlir", grouped()), "-o", "made")
+        for words in (("merge", "made", "-o", "out", "--dry-run"), ("merge", "made", "-o", "out", "--cache", "made"),
+                      ("ls", "--cache", "made", "--bundle-sha256", "0" * 64), ("verify", "--cache", "made", "--superseded"),
+                      ("info", "a", "--cache", "made", "--older-than", "1d"), ("gc", "--cache", "made", "-o", "out")):
+            done = self.moejit("cache", *words, "--json", expect=2)
+            self.assertIn(f"moejit cache {words[0]} takes no -", done.json()["error"]["message"])
+        self.assertFalse((self.folder / "out").exists())
+
+    def test_a_name_that_is_empty_names_no_folder(self):
+        file = self.write("a.mlir", grouped())
+        self.moejit("aot", file, "-o", "made")
+        for words in (("cache", "ls"), ("cache", "verify"), ("cache", "gc"), ("cache", "info", "a"), ("compile", file), ("aot", file)):
+            self.assertIn("it is empty", self.moejit(*words, "--cache", "", expect=2).err)
+        for words in (("made", "", "-o", "out"), ("made", "-o", ""), ("made",), ("", "-o", "out"), ("-o", "out")):
+            self.moejit("cache", "merge", *words, expect=2)
+        self.assertFalse((self.folder / "out").exists())
+        for words in ((), ("lss",), ("ls", "x"), ("info",), ("info", "a", "b"), ("diff", "a"), ("verify", "x")):
+            self.assertIn("expected: moejit cache ", self.moejit("cache", *words, expect=2).err)
+
+
 class Clear(CliTest):
     def setUp(self):
         super().setUp()
@@ -125,6 +205,29 @@ class Clear(CliTest):
         self.moejit("compile", self.file, "--checked", "--cache", "kept")
         for name in ("notes.txt", "uv.lock", "faiss.index", "data.kernel"):
             self.assertTrue((self.folder / "kept" / name).exists(), name)
+        self.assertEqual(self.gc()["removed"], [])
+
+    def test_an_index_whose_kernel_is_being_built_stays(self):
+        self.moejit("compile", self.file, "--rows", 0, "--cache", "kept")
+        kernel, index = self.names().pop(), next((self.folder / "kept").glob("*.index"))
+        (self.folder / "kept" / kernel).unlink()
+        # As between the two files of a put: the builder has written the index, and holds its lock.
+        lock = self.folder / "kept" / kernel.replace(".kernel", ".lock")
+        with open(lock, "w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.assertEqual(self.gc()["removed"], [])
+            self.assertTrue(index.exists())
+        self.assertEqual({file["file"] for file in self.gc()["removed"]}, {index.name, lock.name})
+        self.assertFalse(index.exists())
+
+    def test_what_is_no_file_is_cleared_too(self):
+        self.moejit("compile", self.file, "--cache", "kept")
+        kept = self.folder / "kept"
+        (kept / f"{LEFT}.lock").mkdir()
+        os.mkfifo(kept / f"{LEFT}.1-2-3.tmp")
+        (kept / f"{LEFT}.2-2-3.tmp").symlink_to("nowhere")
+        self.assertEqual(len(self.gc()["removed"]), 3)
+        self.assertEqual([path for path in kept.iterdir() if path.name.startswith(LEFT)], [])
         self.assertEqual(self.gc()["removed"], [])
 
     def test_age_size_and_superseded(self):
@@ -223,6 +326,13 @@ class Merge(CliTest):
         self.moejit("cache", "merge", "one", expect=2)
         self.moejit("cache", "merge", "-o", "merged", expect=2)
         self.moejit("cache", "merge", "one", "absent", "-o", "merged", expect=2)
+        # The output is one of the folders that have to agree.
+        self.environment["FAKE_NVRTC_VERSION"] = "12"
+        self.counting("aot", file, "-o", "other")
+        before = {path.name for path in (self.folder / "other").iterdir()}
+        done = self.moejit("cache", "merge", "one", "-o", "other", expect=2)
+        self.assertIn("serve the same rows of one spec", done.err)
+        self.assertEqual({path.name for path in (self.folder / "other").iterdir()}, before)
         (self.folder / "empty").mkdir()
         done = self.moejit("cache", "merge", "empty", "-o", "merged", expect=2)
         self.assertIn("no kernel", done.err)

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <ctime>
 
 namespace moejit::tool {
@@ -52,7 +53,25 @@ void writeFields(JsonWriter &json, const CacheEntry &entry) {
   json.endArray();
 }
 
-int list(const Arguments &arguments, Cache &cache) {
+/// The folder of --cache, to look at.
+Result<std::shared_ptr<Cache>> openFolder(const Arguments &arguments) {
+  Result<std::string> folder = cacheFolder(arguments);
+  if (!folder)
+    return folder.error();
+  CacheOptions options;
+  options.mode = CacheMode::ReadOnly;
+  options.folder = *folder;
+  Result<std::shared_ptr<Cache>> cache = Cache::open(std::move(options));
+  if (cache && (*cache)->diskProblem())
+    return *(*cache)->diskProblem();
+  return cache;
+}
+
+int list(const Arguments &arguments) {
+  Result<std::shared_ptr<Cache>> opened = openFolder(arguments);
+  if (!opened)
+    return fail(arguments, opened.error());
+  Cache &cache = **opened;
   std::vector<CacheEntry> entries = cache.list();
   std::vector<std::vector<std::string>> rows = {
       {"key", "size", "last used", "arch", "rows", "kernel"}};
@@ -81,8 +100,12 @@ int list(const Arguments &arguments, Cache &cache) {
                                   cache.folder()));
 }
 
-int info(const Arguments &arguments, Cache &cache, const std::string &key) {
-  Result<CacheEntry> entry = cache.info(key);
+int info(const Arguments &arguments) {
+  Result<std::shared_ptr<Cache>> opened = openFolder(arguments);
+  if (!opened)
+    return fail(arguments, opened.error());
+  Cache &cache = **opened;
+  Result<CacheEntry> entry = cache.info(arguments.words[1]);
   if (!entry)
     return fail(arguments, entry.error());
   if (entry->damage) {
@@ -111,7 +134,7 @@ int info(const Arguments &arguments, Cache &cache, const std::string &key) {
   }
   std::string text;
   auto line = [&](const char *left, const std::string &right) {
-    text += fmt::format("{:<14} {}\n", left, right);
+    text += fmt::format("{:<14} {}\n", left, printable(right, false));
   };
   line("key", entry->name);
   line("kernel", shortSpec(entry->spec));
@@ -126,33 +149,62 @@ int info(const Arguments &arguments, Cache &cache, const std::string &key) {
   return print(text + resourcesText(*artifact));
 }
 
+/// What follows `moejit cache`.
+struct Part {
+  const char *name;
+  const char *usage;
+  size_t leastWords, mostWords;     ///< behind the name
+  std::vector<std::string> options; ///< besides --json and --help
+  int (*run)(const Arguments &arguments);
+};
+
+const std::vector<Part> &allParts() {
+  static const std::vector<Part> parts = {
+      {"ls", "ls", 0, 0, {"--cache"}, list},
+      {"info", "info KEY", 1, 1, {"--cache"}, info},
+      {"verify", "verify", 0, 0, {"--cache", "--bundle-sha256"}, verifyCache},
+      {"gc",
+       "gc",
+       0,
+       0,
+       {"--cache", "--dry-run", "--superseded", "--older-than", "--max-size"},
+       clearCache},
+      {"diff", "diff A B", 2, 2, {"--cache"}, diffKernels},
+      {"merge", "merge DIR... -o DIR", 1, SIZE_MAX, {"-o"}, mergeCaches}};
+  return parts;
+}
+
 int run(const Arguments &arguments) {
-  std::string what = arguments.words.empty() ? "" : arguments.words[0];
-  size_t words = arguments.words.size();
-  if (what == "verify" && words == 1)
-    return verifyCache(arguments);
-  if (what == "gc" && words == 1)
-    return clearCache(arguments);
-  if (what == "diff")
-    return diffKernels(arguments);
-  if (what == "merge")
-    return mergeCaches(arguments);
-  bool isInfo = what == "info";
-  if ((what != "ls" && !isInfo) || words != (isInfo ? 2 : 1) ||
-      (isInfo && arguments.words[1].empty()))
+  std::vector<std::string> usages;
+  const Part *part = nullptr;
+  for (const Part &each : allParts()) {
+    usages.push_back(each.usage);
+    if (!arguments.words.empty() && arguments.words[0] == each.name)
+      part = &each;
+  }
+  if (!part)
+    return fail(arguments, Error{ErrorCode::InvalidArgument,
+                                 fmt::format("expected: moejit cache {}", fmt::join(usages, ", ")),
+                                 {}});
+  size_t words = arguments.words.size() - 1;
+  bool isNamed = std::none_of(arguments.words.begin(), arguments.words.end(),
+                              [](const std::string &word) { return word.empty(); });
+  if (words < part->leastWords || words > part->mostWords || !isNamed)
     return fail(arguments,
                 Error{ErrorCode::InvalidArgument,
-                      "expected: moejit cache ls, info KEY, verify, gc, diff A B, or merge DIR...",
+                      fmt::format("expected: moejit cache {}", part->usage),
                       {"a KEY may be cut short, as long as one kernel alone starts with it"}});
-  CacheOptions options;
-  options.mode = CacheMode::ReadOnly;
-  options.folder = arguments.value("--cache");
-  Result<std::shared_ptr<Cache>> cache = Cache::open(options);
-  if (!cache)
-    return fail(arguments, cache.error());
-  if ((*cache)->diskProblem())
-    return fail(arguments, *(*cache)->diskProblem());
-  return isInfo ? info(arguments, **cache, arguments.words[1]) : list(arguments, **cache);
+  // Left out of account, --dry-run would let merge write.
+  for (const Option &option : cacheCommand.options) {
+    std::string name = option.name;
+    bool isTaken = name == "--json" || std::find(part->options.begin(), part->options.end(),
+                                                 name) != part->options.end();
+    if (arguments.has(name) && !isTaken)
+      return fail(arguments, Error{ErrorCode::InvalidArgument,
+                                   fmt::format("moejit cache {} takes no {}", part->name, name),
+                                   {fmt::format("{}: {}", name, option.help)}});
+  }
+  return part->run(arguments);
 }
 
 } // namespace

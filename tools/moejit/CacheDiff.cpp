@@ -3,6 +3,7 @@
 #include "runtime/Keys.h"
 #include "tools/moejit/CacheUpkeep.h"
 #include "tools/moejit/Input.h"
+#include "tools/moejit/Kernels.h"
 #include "tools/moejit/Report.h"
 
 #include <fmt/format.h>
@@ -90,7 +91,10 @@ Result<Artifact> load(const Arguments &arguments, const std::string &word) {
   if (word.find('/') == std::string::npos && word.find(".kernel") == std::string::npos) {
     CacheOptions options;
     options.mode = CacheMode::ReadOnly;
-    options.folder = arguments.value("--cache");
+    Result<std::string> folder = cacheFolder(arguments);
+    if (!folder)
+      return folder.error();
+    options.folder = *folder;
     Result<std::shared_ptr<Cache>> cache = Cache::open(options);
     if (!cache)
       return cache.error();
@@ -110,12 +114,6 @@ Result<Artifact> load(const Arguments &arguments, const std::string &word) {
 } // namespace
 
 int diffKernels(const Arguments &arguments) {
-  if (arguments.words.size() != 3 || arguments.words[1].empty() || arguments.words[2].empty())
-    return fail(
-        arguments,
-        Error{ErrorCode::InvalidArgument,
-              "expected: moejit cache diff A B",
-              {"A and B are keys of the folder, which may be cut short, or *.kernel files"}});
   Result<Artifact> a = load(arguments, arguments.words[1]);
   if (!a)
     return fail(arguments, a.error());

@@ -4,13 +4,16 @@
 #include "runtime/Cache.h"
 #include "runtime/CacheAudit.h"
 #include "runtime/Keys.h"
+#include "tools/moejit/Kernels.h"
 #include "tools/moejit/Report.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <map>
 
 namespace moejit::tool {
@@ -84,20 +87,18 @@ struct Source {
 
 } // namespace
 
-Result<std::string> cacheFolder(const Arguments &arguments) {
-  if (std::optional<std::string> given = arguments.value("--cache"))
-    return *given;
-  return defaultCacheFolder();
-}
-
 int verifyCache(const Arguments &arguments) {
+  std::optional<std::string> pinned = arguments.value("--bundle-sha256");
+  if (pinned && !isSha256(*pinned))
+    return fail(arguments, usage(fmt::format("--bundle-sha256 takes a SHA-256 (64 of 0-9 and a-f), "
+                                             "got '{}'",
+                                             *pinned)));
   Result<std::string> folder = cacheFolder(arguments);
   if (!folder)
     return fail(arguments, folder.error());
   Result<FolderAudit> audit = auditFolder(*folder);
   if (!audit)
     return fail(arguments, audit.error());
-  std::optional<std::string> pinned = arguments.value("--bundle-sha256");
   bool isPinBroken = pinned && *pinned != audit->manifestSha256;
   std::map<FileState, size_t> counts;
   uint64_t bytes = 0;
@@ -185,13 +186,21 @@ int clearCache(const Arguments &arguments) {
 int mergeCaches(const Arguments &arguments) {
   std::vector<std::string> folders(arguments.words.begin() + 1, arguments.words.end());
   std::optional<std::string> output = arguments.value("-o");
-  if (folders.empty() || !output)
-    return fail(arguments, usage("expected: moejit cache merge DIR... -o DIR"));
-  // Everything is read and compared before anything is written.
+  if (!output || output->empty())
+    return fail(arguments, usage("merge needs -o DIR, the folder to make or add to"));
+  // Everything is read and compared before anything is written; what the output holds, too.
   std::map<std::string, std::vector<Source>> byLookup;
   std::vector<Artifact> artifacts;
   std::map<std::string, size_t> byName;
-  for (const std::string &folder : folders) {
+  std::vector<std::string> read = folders;
+  std::error_code code;
+  bool isAdded = std::find(folders.begin(), folders.end(), *output) == folders.end() &&
+                 std::filesystem::exists(*output, code);
+  if (isAdded)
+    read.push_back(*output);
+  for (size_t i = 0; i < read.size(); ++i) {
+    const std::string &folder = read[i];
+    bool isOutput = isAdded && i + 1 == read.size();
     CacheOptions options;
     options.folder = folder;
     options.mode = CacheMode::ReadOnly;
@@ -199,6 +208,8 @@ int mergeCaches(const Arguments &arguments) {
     if (!cache || (*cache)->diskProblem())
       return fail(arguments, cache ? *(*cache)->diskProblem() : cache.error());
     for (const CacheEntry &entry : (*cache)->list()) {
+      if (entry.damage && isOutput)
+        continue; // counts as absent there, and is no part of what is made
       if (entry.damage) {
         Error error = *entry.damage;
         error.notes.push_back(
@@ -219,6 +230,8 @@ int mergeCaches(const Arguments &arguments) {
                       {fmt::format("moejit cache diff {0}/{1}.kernel {2}/{3}.kernel says in what "
                                    "they differ; nothing was merged",
                                    folder, entry.name, other.folder, other.name)}));
+      if (isOutput)
+        continue;
       for (const IndexedRange &range : entry.ranges)
         byLookup[artifact->lookupKey].push_back({folder, entry.name, range});
       if (!entry.ranges.empty() && byName.emplace(entry.name, artifacts.size()).second)

@@ -76,6 +76,9 @@ public:
     if (!wanted)
       return wanted.error();
     target = *wanted;
+    chosen = kernelsOptions(arguments, target);
+    if (chosen.problem)
+      return *chosen.problem;
     lookAtDriver();
     lookAtNvrtc();
     if (Result<void> looked = arguments.has("--bundle") ? lookAtBundle() : lookAtCache(); !looked)
@@ -200,12 +203,10 @@ private:
     std::string folder;
     if (arguments.has("--no-cache")) {
       add("cache", "none: kernels stay in memory");
-    } else if (std::optional<std::string> given = arguments.value("--cache")) {
-      folder = *given;
-    } else if (Result<std::string> standard = defaultCacheFolder(); standard) {
-      folder = *standard;
+    } else if (Result<std::string> named = cacheFolder(arguments); named) {
+      folder = *named;
     } else {
-      lack(true, "cache", standard.error().message + ": every process compiles its kernels anew",
+      lack(true, "cache", named.error().message + ": every process compiles its kernels anew",
            "set HOME or XDG_CACHE_HOME, or name a folder with --cache");
     }
     std::error_code code;
@@ -293,9 +294,6 @@ private:
     Result<std::shared_ptr<Cache>> cache = Cache::open(std::move(options));
     if (!cache)
       return cache.error();
-    KernelsOptions chosen = kernelsOptions(arguments, target);
-    if (chosen.problem)
-      return *chosen.problem;
     size_t there = 0;
     for (const WantedLaunch &launch : wanted->launches) {
       std::string lookup = lookupKeyText(launch.spec, target, chosen.plan);
@@ -362,9 +360,7 @@ private:
     Result<WantedLaunches> wanted = wantedLaunches(arguments, target);
     if (!wanted)
       return wanted.error();
-    PlanRequest plan;
-    plan.checked = arguments.has("--checked");
-    missing = gapsIn(*bundle, target, plan, wanted->launches);
+    missing = gapsIn(*bundle, target, chosen.plan, wanted->launches);
     if (missing.empty())
       add("kernels", fmt::format("every row count of {} launches has its kernel in the bundle",
                                  wanted->launches.size()));
@@ -434,6 +430,7 @@ private:
 
   const Arguments &arguments;
   Target target;
+  KernelsOptions chosen; ///< what the command line says of kernels
   std::vector<Finding> findings;
   std::vector<std::string> missing; ///< launches without a kernel
   bool mustCompile = false, mustLaunch = false, mustEmulate = false;

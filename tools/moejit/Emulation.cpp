@@ -1,6 +1,8 @@
 // One launch on the emulator, and the folder it works in.
 #include "tools/moejit/Emulation.h"
 
+#include "runtime/DiskCache.h"
+
 #include <cstdlib>
 #include <filesystem>
 #include <sys/stat.h>
@@ -15,9 +17,8 @@ public:
   explicit WorkFolder(std::optional<std::string> wanted) {
     struct stat status;
     if (wanted) {
-      std::error_code code;
-      std::filesystem::create_directories(std::filesystem::path(*wanted).parent_path(), code);
-      mkdir(wanted->c_str(), 0700);
+      // It lies in the cache folder, which a umask of 002 must not open to others.
+      (void)makeFolders(*wanted);
       bool isOurs = lstat(wanted->c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
                     status.st_uid == geteuid() && (status.st_mode & 022) == 0 &&
                     access(wanted->c_str(), W_OK) == 0;

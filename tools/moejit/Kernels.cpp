@@ -12,6 +12,15 @@ namespace moejit::tool {
 /// Kernels that the calling thread compiled.
 static thread_local int64_t compiledHere = 0;
 
+Result<std::string> cacheFolder(const Arguments &arguments) {
+  std::optional<std::string> given = arguments.value("--cache");
+  if (!given)
+    return defaultCacheFolder();
+  if (given->empty())
+    return Error{ErrorCode::InvalidArgument, "--cache names no folder: it is empty", {}};
+  return *given;
+}
+
 KernelsOptions kernelsOptions(const Arguments &arguments, const Target &target) {
   KernelsOptions options;
   options.target = target;
@@ -24,8 +33,12 @@ KernelsOptions kernelsOptions(const Arguments &arguments, const Target &target) 
     options.problem = table.error();
   if (arguments.has("--no-cache") || !options.skippedPasses.empty())
     options.cache.folder = "";
-  else if (std::optional<std::string> folder = arguments.value("--cache"))
-    options.cache.folder = *folder;
+  else if (arguments.has("--cache")) {
+    if (Result<std::string> folder = cacheFolder(arguments); folder)
+      options.cache.folder = *folder;
+    else
+      options.problem = folder.error();
+  }
   std::optional<std::string> bundle = arguments.value("--bundle");
   std::optional<std::string> digest = arguments.value("--bundle-sha256");
   if (bundle) {
@@ -37,7 +50,7 @@ KernelsOptions kernelsOptions(const Arguments &arguments, const Target &target) 
         ErrorCode::InvalidArgument, "--bundle-sha256 pins a bundle: name it with --bundle DIR", {}};
   }
   options.cache.log = [](const std::string &message) {
-    std::fputs(fmt::format("warning: {}\n", message).c_str(), stderr);
+    std::fputs(printable(fmt::format("warning: {}\n", message)).c_str(), stderr);
   };
   return options;
 }

@@ -26,6 +26,10 @@ struct KernelsOptions {
   std::optional<Error> problem;           ///< why the options cannot be used: a bad --tuned
 };
 
+/// --cache, or the default folder. Errors: those of defaultCacheFolder; InvalidArgument for an
+/// empty name, which a shell makes of a variable that is not set.
+Result<std::string> cacheFolder(const Arguments &arguments);
+
 /// --cache, --no-cache, --nvrtc, --skip-pass, --checked, --tuned, --bundle and --bundle-sha256.
 /// Warnings of the cache go to stderr.
 KernelsOptions kernelsOptions(const Arguments &arguments, const Target &target);

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <system_error>
 
 namespace moejit::tool {
 
@@ -100,7 +101,7 @@ Result<void> writeFile(const std::string &path, const std::string &bytes) {
 Progress::Progress(std::string what) : text(std::move(what)), begin(now()) {
   if (text.empty())
     return;
-  watcher = std::thread([this] {
+  auto watch = [this] {
     std::unique_lock lock(mutex);
     auto wait = std::chrono::seconds(1);
     bool isSaid = false;
@@ -113,7 +114,12 @@ Progress::Progress(std::string what) : text(std::move(what)), begin(now()) {
     }
     if (isSaid)
       std::fputs(fmt::format("{}: {:.1f} s\n", text, seconds()).c_str(), stderr);
-  });
+  };
+  try {
+    watcher = std::thread(watch);
+  } catch (const std::system_error &) {
+    // This user may start no thread more: the work goes on unwatched.
+  }
 }
 
 Progress::~Progress() {
@@ -159,7 +165,10 @@ void Tally::add(bool isMade) {
   std::fputs((line + '\n').c_str(), stderr);
 }
 
-std::string table(const std::vector<std::vector<std::string>> &rows) {
+std::string table(std::vector<std::vector<std::string>> rows) {
+  for (std::vector<std::string> &row : rows)
+    for (std::string &cell : row)
+      cell = printable(cell, false);
   std::vector<size_t> widths;
   for (const std::vector<std::string> &row : rows) {
     widths.resize(std::max(widths.size(), row.size()));

@@ -79,8 +79,8 @@ private:
   std::mutex mutex; ///< guards the counts
 };
 
-/// `rows` in columns, two spaces apart; the first row is the heading.
-std::string table(const std::vector<std::vector<std::string>> &rows);
+/// `rows` in columns, two spaces apart; the first row is the heading. Cells are made printable.
+std::string table(std::vector<std::vector<std::string>> rows);
 
 /// "35.1 KiB", "7.0 GiB".
 std::string bytesText(uint64_t bytes);
