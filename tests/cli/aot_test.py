@@ -1,6 +1,7 @@
 """moejit aot of checkpoints: closed sets of kernels, tokens, shards, runs that were killed."""
 
 import json
+import os
 import resource
 import signal
 import subprocess
@@ -161,13 +162,25 @@ class Building(CliTest):
         full = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))  # a kernel is larger
         for words in (("-o", "made"), ("--cache", "kept")):
             done = subprocess.run([MOEJIT, "aot", file, *words], cwd=self.folder, env=self.environment,
-                                  capture_output=True, text=True, preexec_fn=full, restore_signals=False)
+                                  capture_output=True, text=True, preexec_fn=full)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn("error: ", done.stderr)
             self.assertIn("File too large", done.stderr)
             self.assertIn("goes on from there", done.stderr)
         self.assertFalse((self.folder / "made/manifest.json").exists())
         self.assertTrue(self.moejit("aot", file, "-o", "made", "--json").json()["closed"])
+
+    def test_a_umask_that_takes_our_own_bits(self):
+        file = self.write("a.mlir", grouped())
+        before = os.umask(0o777)
+        try:
+            self.moejit("aot", file, "-o", "made/deep")
+        finally:
+            os.umask(before)
+        modes = {path.stat().st_mode & 0o777 for path in (self.folder / "made/deep").iterdir()}
+        self.assertEqual(modes, {0o600})
+        for folder in ("made", "made/deep"):
+            self.assertEqual((self.folder / folder).stat().st_mode & 0o777, 0o700)
 
     def test_an_architecture_named_twice_is_one(self):
         file = self.write("a.mlir", grouped())

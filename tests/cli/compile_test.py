@@ -1,6 +1,7 @@
 """moejit compile: the table, every stage, the cache, refusals."""
 
 import json
+import os
 
 from harness import KERNELS, ROOT, CliTest, grouped, main
 
@@ -258,6 +259,24 @@ class Cached(CliTest):
         self.assertIn("error: NVRTC failed to compile", done.err)
         del self.environment["FAKE_NVRTC_FAILS"]
         self.assertEqual(self.counting("compile", file, "--rows", 0)[1], 1)
+
+
+class Strange(CliTest):
+    def test_what_a_description_says_steers_no_terminal(self):
+        done = self.moejit("compile", self.write("a.mlir", "moe.kernel @x(%x \x1b[31m\x07: tensor<\r?"), expect=2)
+        self.assertIn("a.mlir:1:18: error", done.err)
+        self.assertIn("\\x1b[31m\\x07", done.err)
+        self.assertFalse(set(done.err) & set("\x1b\x07\r"))
+
+    def test_pipes_in_a_folder_are_passed_over(self):
+        (self.folder / "kernels").mkdir()
+        os.mkfifo(self.folder / "kernels/a.mlir")
+        (self.folder / "kernels/b.mlir").mkdir()
+        self.assertIn("no .mlir file", self.moejit("bench", "kernels", expect=2).err)
+        self.write("kernels/c.mlir", grouped())
+        self.assertTrue(self.moejit("aot", "kernels", "-o", "made", "--json").json()["closed"])
+        (self.folder / "kernels/d.mlir").symlink_to("nowhere")
+        self.assertIn("d.mlir: No such file", self.moejit("aot", "kernels", "-o", "made", expect=2).err)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,13 @@
 """The command line itself: help, versions, mistakes, exit codes, and docs/cli.md."""
 
+import json
+import os
 import re
+import resource
 import subprocess
+import time
 
-from harness import MOEJIT, ROOT, CliTest, main
+from harness import FAKE_NVRTC, MOEJIT, ROOT, CliTest, grouped, main
 
 COMMANDS = ("check", "compile", "run", "bench", "tune", "explain", "aot", "cache", "doctor")
 
@@ -74,6 +78,53 @@ class Usage(CliTest):
             done = subprocess.run([MOEJIT, "--help"], stdout=full, stderr=subprocess.PIPE)
         self.assertEqual(done.returncode, 3)
         self.assertIn(b"cannot write to stdout", done.stderr)
+
+    def test_help_of_nothing_is_a_mistake(self):
+        for words in (["help", "complie"], ["--help", "complie"]):
+            done = self.moejit(*words, expect=2)
+            self.assertIn("did you mean 'compile'?", done.err)
+            self.assertEqual(done.out, "")
+
+    def test_closed_streams_are_no_files(self):
+        _, count = self.counting("compile", self.write("a.mlir", grouped()), "--rows", 0, "--no-cache")
+        self.assertEqual(count, 1)
+        self.environment["FAKE_NVRTC_SLEEP_MS"] = "2500"
+        process = subprocess.Popen(["/bin/sh", "-c", 'exec "$0" "$@" >&- 2>&-', MOEJIT, "compile", "a.mlir", "--rows", "0",
+                                    "--cache", "kept", "--nvrtc", FAKE_NVRTC], cwd=self.folder, env=self.environment)
+        # Progress is said after a second: to nobody, and not into a file that took the stream's number.
+        time.sleep(1.8)
+        locks = {path.name: path.read_text() for path in (self.folder / "kept").glob("*.lock")}
+        self.assertEqual(list(locks.values()), [""])
+        self.assertEqual(process.wait(), 3)  # stdout took nothing
+        self.assertEqual(self.moejit("compile", "a.mlir", "--rows", 0, "--cache", "kept", "--json").json()["compiled"], 0)
+
+    def test_want_of_memory_is_told_in_json_too(self):
+        big = self.write("config.json", '{"a": [' + ",".join(['{"aaaaaaaaaaaaa": 1}'] * 900_000) + "]}")
+        little = lambda: resource.setrlimit(resource.RLIMIT_AS, (100 << 20, 100 << 20))
+        if subprocess.run([MOEJIT, "--version"], capture_output=True, preexec_fn=little).returncode:
+            self.skipTest("sanitizers take more address space than that")
+        done = subprocess.run([MOEJIT, "check", big, "--json"], capture_output=True, text=True, preexec_fn=little)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["error"], {"code": "unavailable", "message": "out of memory", "notes": []})
+        self.assertEqual(done.stderr, "error: out of memory\n")
+
+    def test_a_user_without_threads_gets_the_same(self):
+        files = [self.write(f"{n}.mlir", grouped(n=n)) for n in (128, 256)]
+        self.folder.chmod(0o777)
+
+        def alone():
+            resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+            if os.geteuid() == 0:  # whom the limit does not bind
+                os.setgroups([])
+                os.setgid(65534)
+                os.setuid(65534)
+        try:
+            done = subprocess.run([MOEJIT, "aot", *files, "-o", "made", "--jobs", "4", "--json"], cwd=self.folder,
+                                  env=self.environment, capture_output=True, text=True, preexec_fn=alone)
+        except PermissionError:
+            self.skipTest("the program lies where nobody may run it")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(json.loads(done.stdout)["closed"])
 
     def test_the_manual_has_every_option(self):
         manual = (ROOT / "docs/cli.md").read_text()

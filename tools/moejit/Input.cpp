@@ -3,6 +3,7 @@
 
 #include "compiler/Compile.h"
 #include "runtime/Rules.h"
+#include "tools/moejit/Report.h"
 
 #include <fmt/format.h>
 
@@ -83,7 +84,8 @@ Result<Spec> loadSpec(const Arguments &arguments, const std::string &file) {
     std::string diagnostics;
     spec = parseMlir(*source, file, arguments.valueOr("--kernel", ""),
                      [&](const std::string &diagnostic) {
-                       std::fputs(diagnostic.c_str(), stderr);
+                       // It quotes lines of the file.
+                       std::fputs(printable(diagnostic).c_str(), stderr);
                        diagnostics += diagnostic;
                      });
     for (const Rule &rule : allRules())
@@ -123,9 +125,16 @@ Result<std::vector<std::string>> kernelFiles(const std::vector<std::string> &wor
       continue;
     }
     std::vector<std::string> inside;
-    for (const auto &entry : std::filesystem::directory_iterator(word, code))
-      if (entry.path().extension() == ".mlir")
-        inside.push_back(entry.path().string());
+    for (std::filesystem::directory_iterator entry(word, code), end; !code && entry != end;
+         entry.increment(code)) {
+      // A pipe would hold us up; a link that leads nowhere is worth an error.
+      std::error_code ignored;
+      std::filesystem::file_type type = entry->status(ignored).type();
+      bool isFile = type == std::filesystem::file_type::regular ||
+                    type == std::filesystem::file_type::not_found || ignored;
+      if (isFile && entry->path().extension() == ".mlir")
+        inside.push_back(entry->path().string());
+    }
     if (code)
       return Error{ErrorCode::IoError, fmt::format("cannot read {}: {}", word, code.message())};
     std::sort(inside.begin(), inside.end());

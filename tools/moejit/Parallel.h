@@ -5,13 +5,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 namespace moejit::tool {
 
 /// Calls `work(i)` for every i below `count`, with at most `jobs` threads (0: one a CPU). `work`
-/// must be thread-safe.
+/// must be thread-safe. Where the system grants fewer threads, those do all of it.
 template <typename Work> void forEachParallel(size_t count, int64_t jobs, const Work &work) {
   std::atomic<size_t> next = 0;
   auto loop = [&] {
@@ -22,7 +23,11 @@ template <typename Work> void forEachParallel(size_t count, int64_t jobs, const 
     jobs = int64_t(std::max(1u, std::thread::hardware_concurrency()));
   std::vector<std::thread> threads;
   for (int64_t t = 1; t < std::min<int64_t>(jobs, int64_t(count)); ++t)
-    threads.emplace_back(loop);
+    try {
+      threads.emplace_back(loop);
+    } catch (const std::system_error &) {
+      break;
+    }
   loop();
   for (std::thread &thread : threads)
     thread.join();
