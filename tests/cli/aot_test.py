@@ -98,6 +98,18 @@ class Checkpoint(CliTest):
         self.assertIn("plain/config.json: no FP8 experts", done.err)
         self.assertIn("fp8/config.json: gate_up grouped", done.out)
 
+    def test_options_that_no_path_has_a_use_for_are_refused(self):
+        config, file = self.config(), self.write("a.mlir", grouped())
+        for command in ("aot", "doctor"):
+            for option in (("--tp", 2), ("--ep", 2), ("--dispatch", "grouped"), ("--input", "fp8"), ("--masked-rows", 8)):
+                done = self.moejit(command, file, *option, expect=2)
+                self.assertIn(f"{option[0]} is of a checkpoint", done.err)
+            for option in (("--experts", 4), ("--n", 128), ("--k", 128), ("--kernel", "gemm")):
+                done = self.moejit(command, config, *option, expect=2)
+                self.assertIn(f"{option[0]} is of a description", done.err)
+        # Of both, each takes its own.
+        self.moejit("aot", config, file, "--n", 128, "--dispatch", "grouped", "--input", "fp8", "--tokens", 4, "-o", "made")
+
     def test_an_impossible_gemm_is_refused_by_rule(self):
         odd = self.config(moe_intermediate_size=200)
         done = self.moejit("aot", odd, "--tp", 8, "-o", "no", expect=1)

@@ -69,6 +69,17 @@ class Bench(CliTest):
         self.assertIn("1500 TFLOP/s, dense, as given", svg)
         self.assertIn("GB/s, a plain read", svg)
 
+    def test_a_plot_that_cannot_be_written_is_told_first_and_costs_no_results(self):
+        file = self.write("a.mlir", grouped())
+        # Before a device is looked for.
+        for path in ("absent/r.svg", "."):
+            self.assertIn(f"cannot write {path}", self.moejit("bench", file, "--svg", path, expect=2).err)
+        self.moejit("bench", file, "--svg", "r.svg", expect=3)
+        self.assertFalse((self.folder / "r.svg").exists())
+        done = self.bench(file, "--bundle", self.bundle(file), *QUICK, "--rows", 5, "--svg", "/dev/full", "--json", expect=2)
+        self.assertEqual(len(done.json()["lines"]), 1)
+        self.assertIn("cannot write /dev/full", done.err)
+
     def test_a_quantization_is_measured(self):
         file = self.write("q.mlir", (KERNELS / "quantize.bf16.1x128.mlir").read_text())
         words = ("--k", 256)

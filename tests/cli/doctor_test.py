@@ -47,6 +47,13 @@ class Doctor(CliTest):
             self.assertIn("absent.json", self.moejit("doctor", "--for", "emulate", *words, "--tuned", "absent.json", expect=2).err)
         self.moejit("doctor", "--for", "emulate", "--cache", "", expect=2)
 
+    def test_a_link_that_leads_nowhere_is_no_cache_to_be_made(self):
+        for name, target in (("dangling", "nowhere"), ("loop", "loop")):
+            (self.folder / name).symlink_to(target)
+            for path in (name, f"{name}/below"):
+                _, by_name = self.doctor("--for", "emulate", "--cache", path, expect=3)
+                self.assertIn("cannot be made", by_name["cache"]["text"])
+
     def test_nvrtc_and_driver(self):
         found, by_name = self.doctor("--for", "compile")
         self.assertTrue(found["canCompile"])

@@ -4,8 +4,9 @@ shown is which plans are measured and checked, the table, going on, and that a t
 import json
 import os
 import pathlib
+import subprocess
 
-from harness import CliTest, grouped, main
+from harness import MOEJIT, CliTest, grouped, main
 
 STAND_IN = pathlib.Path(os.environ["STAND_IN"])
 QUICK = ("--rounds", 1, "--repeat", 1, "--idle-ms", 0, "--flush-mib", 1, "--jobs", 2)
@@ -74,6 +75,27 @@ class Tune(CliTest):
         self.assertIn("raster=3", found["kernel"]["planText"])
         self.assertTrue(found["check"]["ok"])
 
+    def test_two_runs_add_to_one_table(self):
+        words = ("--candidates", self.plans, *QUICK, "--rows", "4")
+        other = self.write("b.mlir", grouped(n=64))
+        self.tune(other, *words, "-o", "other.json")
+        self.environment["LD_LIBRARY_PATH"] = str(STAND_IN)
+        first = subprocess.Popen([MOEJIT, "tune", self.file, *map(str, words), "-o", "t.json"], cwd=self.folder,
+                                 env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        # It has read the table; another run is done before it is.
+        self.assertIn("1 of 1: a", first.stderr.readline())
+        (self.folder / "other.json").rename(self.folder / "t.json")
+        first.communicate()
+        self.assertEqual(first.returncode, 0)
+        table = json.loads((self.folder / "t.json").read_text())
+        self.assertEqual(len(table["specs"]), 2)
+        self.assertEqual([path.name for path in self.folder.glob("t.json?*")], [])
+        # What cannot be kept is not measured.
+        table["gpu"] = "another"
+        self.write("t.json", json.dumps(table))
+        done = self.tune(self.file, *words, "-o", "t.json", expect=2)
+        self.assertNotIn("1 of 1", done.err)
+
     def test_wrong_plans_are_left_out_and_told(self):
         # The first launch is the heuristic's check, the second that of the candidate.
         (STAND_IN / "units/fault").write_text("wrong 2\n")
@@ -102,6 +124,7 @@ class Tune(CliTest):
                             ((self.file, "-o", "t.json", "--candidates", worse), "worse:2: plan: stages is 'x'"),
                             ((self.file, "-o", "t.json", "--rows", "x"), "--rows"), (("-o", "t.json"), "no FILE")):
             self.assertIn(word, self.tune(*words, expect=2).err)
+        self.assertIn("cannot write absent/t.json", self.moejit("tune", self.file, "-o", "absent/t.json", expect=2).err)
         self.assertIn("libcuda", self.moejit("tune", self.file, "-o", "t.json", expect=3).err)
 
 

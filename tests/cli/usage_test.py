@@ -126,6 +126,19 @@ class Usage(CliTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(json.loads(done.stdout)["closed"])
 
+    def test_a_pipe_that_does_not_block_gets_everything(self):
+        words = [MOEJIT, "check", str(ROOT / "tests/cases/configs"), "--json"]
+        whole = subprocess.run(words, capture_output=True)
+        self.assertGreater(len(whole.stdout), 1 << 17)  # more than a pipe holds
+        end, beginning = os.pipe()
+        os.set_blocking(beginning, False)
+        process = subprocess.Popen(words, stdout=beginning, stderr=subprocess.DEVNULL)
+        os.close(beginning)
+        time.sleep(1)
+        with os.fdopen(end, "rb") as pipe:
+            self.assertEqual(pipe.read(), whole.stdout)
+        self.assertEqual(process.wait(), whole.returncode)
+
     def test_the_manual_has_every_option(self):
         manual = (ROOT / "docs/cli.md").read_text()
         for command in COMMANDS:

@@ -96,6 +96,9 @@ Result<BenchOptions> readOptions(const Arguments &arguments) {
                                options.ceiling));
     options.givenTeraflops = double(**given);
   }
+  if (std::optional<std::string> svg = arguments.value("--svg"))
+    if (Result<void> writable = checkWritable(*svg); !writable)
+      return writable.error();
   return options;
 }
 
@@ -191,10 +194,11 @@ int bench(const Arguments &arguments, const BenchOptions &options, BenchDevice &
   how.flush = device.flushText();
   how.readText = device.readText();
   how.givenTeraflops = options.givenTeraflops;
+  int printed = print(arguments.has("--json") ? benchJson(run, how) : benchText(run, how));
+  // What was measured is on stdout, whatever becomes of the plot.
   if (std::optional<std::string> svg = arguments.value("--svg"))
     if (Result<void> written = writeFile(*svg, benchSvg(run, how)); !written)
-      return fail(arguments, written.error());
-  int printed = print(arguments.has("--json") ? benchJson(run, how) : benchText(run, how));
+      return fail(false, written.error());
   return isAnyWrong(run) ? int(exitWrong) : printed;
 }
 

@@ -221,7 +221,8 @@ private:
   void lookAtAbsentFolder(const std::string &folder) {
     fs::path parent = fs::path(folder);
     std::error_code code;
-    while (parent.has_relative_path() && !fs::exists(parent, code))
+    // A link that leads nowhere is there, and in the way.
+    while (parent.has_relative_path() && !fs::exists(fs::symlink_status(parent, code)))
       parent = parent.parent_path();
     if (parent.empty())
       parent = ".";

@@ -50,7 +50,7 @@ Result<EmulatorReport> emulate(const Artifact &artifact, const HostLaunch &given
                                std::optional<std::string> folder, bool &hasFault) {
   WorkFolder work(std::move(folder));
   if (work.path.empty())
-    return Error{ErrorCode::IoError, "there is no folder to work in: cannot make one in /tmp"};
+    return Error{ErrorCode::IoError, "there is no folder to work in: set TMPDIR to one"};
   EmulatorOptions options;
   options.workFolder = work.path;
   options.maxSeconds = 0;

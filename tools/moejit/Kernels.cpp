@@ -14,8 +14,12 @@ static thread_local int64_t compiledHere = 0;
 
 Result<std::string> cacheFolder(const Arguments &arguments) {
   std::optional<std::string> given = arguments.value("--cache");
-  if (!given)
-    return defaultCacheFolder();
+  if (!given) {
+    Result<std::string> standard = defaultCacheFolder();
+    if (!standard)
+      standard.error().notes = {"name a folder of your own with --cache"};
+    return standard;
+  }
   if (given->empty())
     return Error{ErrorCode::InvalidArgument, "--cache names no folder: it is empty", {}};
   return *given;

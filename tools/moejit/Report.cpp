@@ -8,7 +8,10 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <poll.h>
 #include <system_error>
+#include <unistd.h>
 
 namespace moejit::tool {
 
@@ -74,10 +77,24 @@ void note(const std::string &text) {
   std::fputs(printable(fmt::format("note: {}\n", text)).c_str(), stderr);
 }
 
+/// Writes all of `text` to stdout. A pipe that its other end made non-blocking is waited for.
+static bool writeAll(std::string_view text) {
+  while (!text.empty()) {
+    ssize_t count = write(STDOUT_FILENO, text.data(), text.size());
+    if (count >= 0) {
+      text.remove_prefix(size_t(count));
+    } else if (errno == EAGAIN) {
+      pollfd room = {STDOUT_FILENO, POLLOUT, 0};
+      poll(&room, 1, -1);
+    } else if (errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
+}
+
 int print(const std::string &text) {
-  bool isWritten =
-      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  if (isWritten)
+  if (writeAll(text))
     return exitOk;
   std::fputs(fmt::format("error: cannot write to stdout: {}\n", std::strerror(errno)).c_str(),
              stderr);
@@ -96,6 +113,19 @@ Result<void> writeFile(const std::string &path, const std::string &bytes) {
     return {};
   return Error{ErrorCode::IoError,
                fmt::format("cannot write {}: {}", path, std::strerror(problem))};
+}
+
+Result<void> checkWritable(const std::string &path) {
+  std::error_code ignored;
+  bool isThere = std::filesystem::exists(path, ignored);
+  std::FILE *file = std::fopen(path.c_str(), "ab");
+  if (!file)
+    return Error{ErrorCode::IoError,
+                 fmt::format("cannot write {}: {}", path, std::strerror(errno))};
+  std::fclose(file);
+  if (!isThere)
+    std::filesystem::remove(path, ignored);
+  return {};
 }
 
 Progress::Progress(std::string what) : text(std::move(what)), begin(now()) {

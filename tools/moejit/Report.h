@@ -45,6 +45,10 @@ int print(const std::string &text);
 /// Writes a file whole. Errors: IoError.
 Result<void> writeFile(const std::string &path, const std::string &bytes);
 
+/// Whether `path` can be written: a mistake in it should not be told when an hour of measuring is
+/// over. Leaves things as they are. Errors: IoError.
+Result<void> checkWritable(const std::string &path);
+
 /// Says on stderr what takes longer than a second, again every ten seconds, and when it is done. An
 /// empty text says nothing and only takes the time.
 class Progress {

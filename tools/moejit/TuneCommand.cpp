@@ -8,12 +8,14 @@
 #include "tools/moejit/TunedFiles.h"
 
 #include "compiler/Nvrtc.h"
+#include "runtime/FileLock.h"
 #include "runtime/PlanModel.h"
 #include "runtime/Rules.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fcntl.h>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -81,6 +83,9 @@ Result<TuneOptions> readOptions(const Arguments &arguments) {
   options.request.routing = arguments.valueOr("--routing", "uniform");
   options.tolerance = double(permille) / 1000;
   options.isAgain = arguments.has("--again");
+  // A file that others expect to vanish (FileLock), whichever of us makes it.
+  if (Result<void> writable = checkWritable(options.output + ".lock"); !writable)
+    return writable.error();
   return options;
 }
 
@@ -306,21 +311,44 @@ void report(Summary &summary, const BenchSpec &spec, const Target &target, const
   summary.json.endArray().endObject();
 }
 
+/// The table in `path`; an empty one where there is none. Errors: those of readTunedTable.
+Result<TunedTable> tableIn(const std::string &path) {
+  std::error_code code;
+  return std::filesystem::exists(path, code) ? readTunedTable(path) : TunedTable();
+}
+
+/// Adds `newer` to the table in `path`, to which other processes may be adding too, and returns all
+/// of it. Errors: those of tableIn and mergeTuned; IoError.
+Result<TunedTable> addTo(const std::string &path, const TunedTable &newer) {
+  constexpr int waitMs = 10'000; // others only read and write it
+  FileLock lock = FileLock::acquire(AT_FDCWD, path + ".lock", waitMs);
+  Result<TunedTable> table = tableIn(path);
+  if (!table)
+    return table;
+  if (Result<void> merged = mergeTuned(*table, newer); !merged)
+    return merged.error();
+  if (Result<void> written = writeFile(path + ".part", tunedTableJson(*table)); !written)
+    return written.error();
+  std::error_code code;
+  std::filesystem::rename(path + ".part", path, code);
+  if (code)
+    return Error{ErrorCode::IoError, fmt::format("cannot write {}: {}", path, code.message())};
+  return table;
+}
+
 int tune(const Arguments &arguments, const TuneOptions &options, BenchDevice &device,
          Kernels &kernels, const std::vector<BenchSpec> &specs) {
-  TunedTable table;
-  std::error_code code;
-  if (std::filesystem::exists(options.output, code)) {
-    Result<TunedTable> old = readTunedTable(options.output);
-    if (!old)
-      return fail(arguments, old.error());
-    table = std::move(*old);
-  }
+  Result<TunedTable> table = tableIn(options.output);
+  if (!table)
+    return fail(arguments, table.error());
   TunedTable header = headerOf(device, kernels, options);
+  // A table of another GPU is refused before anything is measured.
+  if (Result<void> fits = mergeTuned(*table, header); !fits)
+    return fail(arguments, fits.error());
   Summary summary;
   summary.json.beginObject().field("table", options.output).key("specs").beginArray();
   for (const BenchSpec &spec : specs) {
-    std::vector<int64_t> rows = openRows(spec.spec, kernels.target(), options, table);
+    std::vector<int64_t> rows = openRows(spec.spec, kernels.target(), options, *table);
     std::fputs(fmt::format("{} of {}: {}{}\n", summary.tuned + summary.kept + 1, specs.size(),
                            spec.name, rows.empty() ? ": nothing to measure" : "")
                    .c_str(),
@@ -334,16 +362,10 @@ int tune(const Arguments &arguments, const TuneOptions &options, BenchDevice &de
       return fail(arguments, tuned.error());
     TunedTable newer = header;
     newer.specs = {{canonicalText(spec.spec), tunedRanges(tuned->points, options.tolerance)}};
-    if (Result<void> merged = mergeTuned(table, newer); !merged)
-      return fail(arguments, merged.error());
     // After each kernel: what was measured is not lost, and another run goes on from there.
-    if (Result<void> written = writeFile(options.output + ".part", tunedTableJson(table)); !written)
-      return fail(arguments, written.error());
-    std::filesystem::rename(options.output + ".part", options.output, code);
-    if (code)
-      return fail(arguments,
-                  Error{ErrorCode::IoError,
-                        fmt::format("cannot write {}: {}", options.output, code.message())});
+    table = addTo(options.output, newer);
+    if (!table)
+      return fail(arguments, table.error());
     report(summary, spec, kernels.target(), *tuned, newer.specs.front().ranges, kernels.plan());
     ++summary.tuned;
   }

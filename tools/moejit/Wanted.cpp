@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <initializer_list>
 #include <map>
 
 namespace moejit::tool {
@@ -266,6 +267,24 @@ bool isCheckpoint(const std::string &path) {
   return true;
 }
 
+/// Refuses options that have nothing to do with any PATH: who splits a description with --tp would
+/// get the kernels of the whole.
+Result<void> requireUse(const Arguments &arguments, size_t checkpoints, size_t descriptions) {
+  auto refuse = [&](std::initializer_list<const char *> options, const char *owner) {
+    for (const char *option : options)
+      if (arguments.has(option))
+        return Result<void>(Error{ErrorCode::InvalidArgument,
+                                  fmt::format("{} is of a {}, and no PATH is one", option, owner),
+                                  {}});
+    return Result<void>();
+  };
+  if (checkpoints == 0)
+    return refuse({"--tp", "--ep", "--dispatch", "--input", "--masked-rows"}, "checkpoint");
+  if (descriptions == 0)
+    return refuse({"--kernel", "--experts", "--n", "--k"}, "description");
+  return {};
+}
+
 } // namespace
 
 Result<WantedLaunches> wantedLaunches(const Arguments &arguments, const Target &target) {
@@ -283,6 +302,11 @@ Result<WantedLaunches> wantedLaunches(const Arguments &arguments, const Target &
   if (arguments.has("--spec"))
     if (Result<void> added = gatherer.addDescription(""); !added)
       return added.error();
+  size_t checkpoints =
+      size_t(std::count_if(arguments.words.begin(), arguments.words.end(), isCheckpoint));
+  size_t descriptions = arguments.words.size() - checkpoints + arguments.has("--spec");
+  if (Result<void> fits = requireUse(arguments, checkpoints, descriptions); !fits)
+    return fits.error();
   for (const std::string &word : arguments.words) {
     if (isCheckpoint(word)) {
       if (Result<void> added = gatherer.addCheckpoints(word); !added)
