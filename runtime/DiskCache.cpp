@@ -230,6 +230,10 @@ Result<std::string> DiskCache::readFile(const std::string &name) const {
   if (file < 0) {
     int number = errno;
     Error error = ioError(what, number);
+    if (number == ELOOP) // of the last name: what lies elsewhere may be someone else's to write
+      error = {ErrorCode::IoError,
+               what + ": is a symbolic link, and none is followed",
+               {"copy the folder with its contents: cp -rL"}};
     if (number == ENOENT)
       error.code = ErrorCode::NotFound;
     return error;
@@ -311,8 +315,7 @@ Result<void> DiskCache::publish(const std::string &name, const std::string &byte
     error = errno;
     if (error == EISDIR || error == ENOTEMPTY || error == EEXIST) {
       // Damage can take the form of a folder, which a rename does not replace.
-      std::error_code ignored;
-      std::filesystem::remove_all(path + "/" + finalName, ignored);
+      (void)removeFile(finalName);
       error = renameat(fd, temporary.c_str(), fd, finalName.c_str()) == 0 ? 0 : errno;
     }
   }
@@ -414,7 +417,8 @@ Result<void> DiskCache::removeFile(const std::string &name) const {
   if (unlinkat(fd, name.c_str(), 0) != 0 && errno != ENOENT) {
     int error = errno;
     std::error_code failed;
-    std::filesystem::remove_all(path + "/" + name, failed);
+    // By the descriptor: `path` may be relative, and the process in another folder by now.
+    std::filesystem::remove_all(fmt::format("/proc/self/fd/{}/{}", fd, name), failed);
     if (failed)
       return ioError(path + "/" + name, error);
   }

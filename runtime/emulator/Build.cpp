@@ -83,11 +83,11 @@ static Result<void> writeFile(const std::string &path, const std::string &text) 
   return {};
 }
 
-/// Writes `text` to `path` unless a file is there, by temporary file and rename.
+/// Writes `text` to `path` unless it is there, by temporary file and rename.
 static Result<void> putFile(const std::string &folder, const std::string &path,
                             const std::string &text) {
   std::error_code code;
-  if (std::filesystem::exists(path, code))
+  if (readAll(path) == text)
     return {};
   const std::string temporary = temporaryName(folder);
   if (Result<void> written = writeFile(temporary, text); !written)
@@ -147,8 +147,10 @@ Result<std::string> buildUnit(const HostCompiler &compiler, const std::string &w
     key += flag + '\n';
   const std::string name = sha256Hex(key + source);
   const std::string result = fmt::format("{}/{}.so", workFolder, name);
+  // Loading a unit that a crash cut short ends the process: it counts as absent.
+  const std::string checksum = fmt::format("{}/{}.sha256", workFolder, name);
   std::error_code code;
-  if (std::filesystem::exists(result, code))
+  if (std::string unit = readAll(result); !unit.empty() && readAll(checksum) == sha256Hex(unit))
     return result;
 
   const std::string include = fmt::format("{}/include-{}", workFolder, deviceHash);
@@ -182,10 +184,13 @@ Result<std::string> buildUnit(const HostCompiler &compiler, const std::string &w
         fmt::format("{} refuses the kernel for the emulator ({})", compiler.path, sourceFile),
         {text}};
   }
+  const std::string digest = sha256Hex(readAll(object));
   std::filesystem::rename(object, result, code);
   if (code)
     return Error{ErrorCode::IoError,
                  fmt::format("cannot rename to {}: {}", result, code.message())};
+  if (Result<void> put = putFile(workFolder, checksum, digest); !put)
+    return put.error();
   return result;
 }
 

@@ -1,6 +1,7 @@
 """moejit aot and moejit cache: bundles that never compile, and what lies in a folder."""
 
 import os
+import shutil
 
 from harness import KERNELS, CliTest, grouped, main
 
@@ -142,6 +143,22 @@ class Cache(CliTest):
         self.moejit("cache", "info", victim.stem, "--cache", "kept", expect=2)
 
 
+class Links(CliTest):
+    def test_a_bundle_of_links_is_told_by_name(self):
+        # As model hubs lay files out.
+        file = self.write("a.mlir", grouped())
+        self.moejit("aot", file, "-o", "blobs")
+        (self.folder / "made").mkdir(mode=0o700)
+        for path in (self.folder / "blobs").iterdir():
+            (self.folder / "made" / path.name).symlink_to(path)
+        run = ("run", file, "--tokens", 9, "--device", "emulator", "--bundle")
+        done = self.moejit(*run, "made", expect=2)
+        self.assertIn("made/manifest.json: is a symbolic link", done.err)
+        self.assertIn("cp -rL", done.err)
+        shutil.copytree(self.folder / "made", self.folder / "copied")
+        self.moejit(*run, "copied")
+
+
 class Emulated(CliTest):
     def test_units_of_the_emulator_leave_the_cache_closed_to_others(self):
         file = self.write("a.mlir", grouped())
@@ -154,6 +171,21 @@ class Emulated(CliTest):
         done = self.moejit("compile", file, "--json")
         self.assertEqual(done.json()["cache"], str(self.folder / ".cache/moejit"))
         self.assertNotIn("warning", done.err)
+
+
+    def test_damaged_units_are_built_anew(self):
+        file = self.write("a.mlir", grouped())
+        run = ("run", file, "--tokens", 9, "--device", "emulator", "--check")
+        self.moejit(*run)
+        folder = self.folder / ".cache/moejit/emulator"
+        for path in [*folder.glob("*.so"), *folder.glob("*.cpp")]:
+            whole = path.read_bytes()
+            for damage in (b"", whole[:5000], whole[:4096] + b"X" * 64 + whole[4160:]):
+                path.write_bytes(damage)
+                if path.suffix == ".cpp":
+                    next(folder.glob("*.so")).unlink()
+                self.moejit(*run)
+                self.assertEqual(path.read_bytes(), whole)
 
 
 if __name__ == "__main__":

@@ -190,3 +190,25 @@ TEST_CASE_FIXTURE(Fixture, "clearing takes what was asked for, least recently us
   CHECK(clear({}) == std::vector<std::string>{index});
   CHECK(states().empty());
 }
+
+TEST_CASE("a relative folder stays the one that was opened when the process goes elsewhere") {
+  namespace fs = std::filesystem;
+  samples::TemporaryFolder here, elsewhere;
+  std::string kernel = keyName(samples::artifact().buildKey) + ".kernel";
+  fs::path before = fs::current_path();
+  fs::current_path(here.path);
+  CacheOptions options;
+  options.folder = "kept";
+  std::shared_ptr<Cache> cache = *Cache::open(std::move(options));
+  fs::current_path(elsewhere.path);
+  // A folder in place of a kernel, and one of the same name where the process is.
+  for (const std::string &root : {here.path, elsewhere.path})
+    fs::create_directories(root + "/kept/" + kernel + "/below");
+  Result<void> put = cache->put(samples::artifact(), 0, 64);
+  Result<void> removed = cache->remove(keyName(samples::artifact(1).buildKey));
+  fs::current_path(before);
+  CHECK(put);
+  CHECK(removed);
+  CHECK(fs::is_regular_file(here.path + "/kept/" + kernel));
+  CHECK(fs::exists(elsewhere.path + "/kept/" + kernel + "/below"));
+}
