@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cstring>
 #include <dirent.h>
 #include <dlfcn.h>
+#include <elf.h>
+#include <fstream>
 
 namespace moejit {
 
@@ -66,9 +69,37 @@ static std::vector<std::string> candidates(const NvrtcOptions &options) {
   return paths;
 }
 
+/// Whether the library in the file `path` ends before its segments do, as a full disk leaves it:
+/// the loader maps such a file all the same, and dies of the first touch.
+static bool isCutShort(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  Elf64_Ehdr head = {};
+  bool isElf = file.read(reinterpret_cast<char *>(&head), sizeof head) &&
+               std::memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
+               head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_phentsize == sizeof(Elf64_Phdr);
+  if (!isElf)
+    return false; // the loader says what it is
+  file.seekg(0, std::ios::end);
+  auto bytes = uint64_t(file.tellg());
+  file.seekg(std::streamoff(head.e_phoff));
+  for (unsigned i = 0; i < head.e_phnum; ++i) {
+    Elf64_Phdr segment = {};
+    if (!file.read(reinterpret_cast<char *>(&segment), sizeof segment))
+      return true;
+    if (segment.p_type == PT_LOAD &&
+        (segment.p_offset > bytes || segment.p_filesz > bytes - segment.p_offset))
+      return true;
+  }
+  return false;
+}
+
 /// Null, and the reason in `reason`, unless `path` is an NVRTC with every function.
 static std::shared_ptr<const Nvrtc::Symbols> loadSymbols(const std::string &path,
                                                          std::string &reason) {
+  if (isCutShort(path)) {
+    reason = path + ": the file is cut short";
+    return nullptr;
+  }
   // Never closed: NVRTC keeps threads and state of its own.
   void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
@@ -95,9 +126,12 @@ static std::shared_ptr<const Nvrtc::Symbols> loadSymbols(const std::string &path
 /// name alone, which finds none, or those of another toolkit, when `path` is off the loader's path.
 /// It says so if none are found.
 static void loadBuiltins(const std::string &path, const std::string &version) {
-  if (size_t slash = path.rfind('/'); slash != std::string::npos)
-    dlopen((path.substr(0, slash) + "/libnvrtc-builtins.so." + version).c_str(),
-           RTLD_NOW | RTLD_LOCAL);
+  size_t slash = path.rfind('/');
+  if (slash == std::string::npos)
+    return;
+  std::string builtins = path.substr(0, slash) + "/libnvrtc-builtins.so." + version;
+  if (!isCutShort(builtins))
+    dlopen(builtins.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
 /// The one place where an nvrtcResult becomes an Error.

@@ -60,6 +60,16 @@ class Doctor(CliTest):
         self.assertTrue(pathlib.Path(found["nvrtcPath"]).exists())
         self.assertIn("kernels need CUDA", by_name["NVRTC"]["text"])
 
+    def test_a_library_cut_short_is_told(self):
+        whole = pathlib.Path(self.doctor("--for", "compile")[0]["nvrtcPath"]).read_bytes()
+        part = self.folder / "libnvrtc.so.13"
+        for length in (0, 40, 100, 5000, len(whole) // 2):
+            part.write_bytes(whole[:length])
+            for path in (part, self.folder):
+                _, by_name = self.doctor("--for", "compile", "--nvrtc", path, expect=3)
+                self.assertEqual(by_name["NVRTC"]["state"], "problem")
+        self.assertIn("cut short", by_name["NVRTC"]["text"])
+
     def test_a_device_and_a_driver_that_fits_or_not(self):
         (STAND_IN / "units").mkdir(exist_ok=True)
         (STAND_IN / "units/fault").write_text("none 0\n")
