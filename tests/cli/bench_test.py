@@ -79,6 +79,11 @@ class Bench(CliTest):
         done = self.bench(file, "--bundle", self.bundle(file), *QUICK, "--rows", 5, "--svg", "/dev/full", "--json", expect=2)
         self.assertEqual(len(done.json()["lines"]), 1)
         self.assertIn("cannot write /dev/full", done.err)
+        # Names are people's: the plot is XML all the same.
+        file = self.write("a\x01<&\"b.mlir", grouped())
+        self.bench(file, "--bundle", "kernels.bundle", *QUICK, "--rows", 5, "--svg", "r.svg")
+        self.assertIn("a\\x01&lt;&amp;", (self.folder / "r.svg").read_text())
+        xml.dom.minidom.parse(str(self.folder / "r.svg"))
 
     def test_a_quantization_is_measured(self):
         file = self.write("q.mlir", (KERNELS / "quantize.bf16.1x128.mlir").read_text())

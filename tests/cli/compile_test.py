@@ -2,8 +2,10 @@
 
 import json
 import os
+import resource
+import subprocess
 
-from harness import KERNELS, ROOT, CliTest, grouped, main
+from harness import KERNELS, MOEJIT, ROOT, CliTest, grouped, main
 
 STAGE_FILES = {"moe": "moe.mlir", "plan": "plan.json", "tile": "tile.mlir", "ptx-ir": "ptx.mlir",
                "cuda": "kernel.cu", "ptx": "kernel.ptx", "cubin": "kernel.cubin",
@@ -259,6 +261,20 @@ class Cached(CliTest):
         self.assertIn("error: NVRTC failed to compile", done.err)
         del self.environment["FAKE_NVRTC_FAILS"]
         self.assertEqual(self.counting("compile", file, "--rows", 0)[1], 1)
+
+
+class Refusing(CliTest):
+    def test_what_a_folder_did_not_take_is_not_called_kept(self):
+        file = self.write("a.mlir", grouped())
+        little = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))  # a kernel is larger
+        for words, isKept in ((("--cache", "kept"), False), (("--no-cache",), False), (("--cache", "other"), True)):
+            done = [subprocess.run([MOEJIT, "compile", file, *words, *more], cwd=self.folder, env=self.environment,
+                                   capture_output=True, text=True, preexec_fn=None if isKept else little)
+                    for more in ((), ("--json",))]
+            self.assertEqual([each.returncode for each in done], [0, 0], done[0].stderr)
+            self.assertEqual("\nkept in " in done[0].stdout, isKept)
+            self.assertEqual("\nnot kept: " in done[0].stdout, words[-1] == "kept")
+            self.assertEqual(json.loads(done[1].stdout)["kept"], isKept)
 
 
 class Strange(CliTest):

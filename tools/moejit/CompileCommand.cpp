@@ -192,7 +192,13 @@ int build(const Arguments &arguments, const std::string &name, const Spec &spec,
   }
   json.endArray();
   writeToolchain(json, kernels);
-  json.endObject();
+  // A folder that may not be written has kernels, and takes none.
+  Cache &cache = kernels.cache();
+  std::optional<Error> refused = cache.storeProblem();
+  if (!refused && kernels.compiled() > 0)
+    refused = cache.diskProblem();
+  bool isKept = !cache.folder().empty() && !refused;
+  json.field("kept", isKept).endObject();
   if (arguments.has("--json"))
     return print(json.text());
   std::string text =
@@ -202,8 +208,10 @@ int build(const Arguments &arguments, const std::string &name, const Spec &spec,
     text += "\nspills: bytes of registers that go through memory; they cost speed, nothing else\n";
   for (const std::string &warning : slow)
     text += fmt::format("\nslower than it could be: {}\n", warning);
-  if (!kernels.cache().folder().empty())
-    text += fmt::format("\nkept in {}\n", kernels.cache().folder());
+  if (isKept)
+    text += fmt::format("\nkept in {}\n", cache.folder());
+  else if (refused)
+    text += fmt::format("\nnot kept: {}\n", refused->message);
   return print(text);
 }
 

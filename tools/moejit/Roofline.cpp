@@ -1,6 +1,8 @@
 // Draws by hand: a plot of points, two lines and a legend needs no library.
 #include "tools/moejit/Roofline.h"
 
+#include "tools/moejit/Report.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +22,7 @@ constexpr const char *colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "
 
 std::string escaped(const std::string &text) {
   std::string out;
-  for (char c : text)
+  for (char c : printable(text, false)) // XML has no control characters
     out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
   return out;
 }
