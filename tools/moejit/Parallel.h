@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -12,12 +14,20 @@
 namespace moejit::tool {
 
 /// Calls `work(i)` for every i below `count`, with at most `jobs` threads (0: one a CPU). `work`
-/// must be thread-safe. Where the system grants fewer threads, those do all of it.
+/// must be thread-safe. Where the system grants fewer threads, those do all of it. What `work`
+/// throws first (memory may run out) ends the others early, and is thrown on.
 template <typename Work> void forEachParallel(size_t count, int64_t jobs, const Work &work) {
   std::atomic<size_t> next = 0;
+  std::exception_ptr thrown;
+  std::once_flag once;
   auto loop = [&] {
-    for (size_t i = next++; i < count; i = next++)
-      work(i);
+    try {
+      for (size_t i = next++; i < count; i = next++)
+        work(i);
+    } catch (...) {
+      std::call_once(once, [&] { thrown = std::current_exception(); });
+      next = count;
+    }
   };
   if (jobs <= 0)
     jobs = int64_t(std::max(1u, std::thread::hardware_concurrency()));
@@ -31,6 +41,8 @@ template <typename Work> void forEachParallel(size_t count, int64_t jobs, const 
   loop();
   for (std::thread &thread : threads)
     thread.join();
+  if (thrown)
+    std::rethrow_exception(thrown);
 }
 
 } // namespace moejit::tool
