@@ -79,6 +79,14 @@ std::optional<CacheIndex> parseIndex(std::string_view text) {
     rest = rest.substr(0, line);
   }
   std::reverse(index.ranges.begin(), index.ranges.end());
+  int64_t least = 0;
+  for (const IndexedRange &range : index.ranges) {
+    // withRange leaves none like these: two kernels would serve one row count, or none.
+    bool isNext = range.minRows >= least && range.maxRows >= range.minRows;
+    if (!isNext || (range.maxRows == INT64_MAX && &range != &index.ranges.back()))
+      return std::nullopt;
+    least = range.maxRows == INT64_MAX ? INT64_MAX : range.maxRows + 1;
+  }
   index.lookupKey = std::string(rest);
   // Made again from its parts, the text must come out the same: that is the check of the rest.
   if (indexText(index) != text)

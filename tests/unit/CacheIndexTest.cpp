@@ -54,4 +54,11 @@ TEST_CASE("a right checksum does not make an index of other text") {
         "moejit-index 1\n01\nkey\n0 1 " + std::string(64, 'a'),
         "moejit-index 1\n1\nkey\n00 1 " + std::string(64, 'a')})
     CHECK_FALSE(parseIndex(sha256Hex(body) + "\n" + body + "\n"));
+  // Ranges that run backwards, overlap, or begin below zero.
+  std::string name = sha256Hex("low");
+  for (std::vector<IndexedRange> ranges : {std::vector<IndexedRange>{{5, 3, name}},
+                                           {{0, 64, name}, {64, 99, name}},
+                                           {{65, 99, name}, {0, 64, name}},
+                                           {{-1, 3, name}}})
+    CHECK_FALSE(parseIndex(indexText({"key", ranges})));
 }
