@@ -1,6 +1,7 @@
 """moejit run: right results on the emulator, every routing, wrong results seen, nothing compiled twice."""
 
 import json
+import shutil
 
 from harness import KERNELS, CliTest, grouped, main
 
@@ -118,18 +119,29 @@ class Run(CliTest):
         self.assertFalse((self.folder / ".cache").exists())
 
     def break_kernel(self, file, right, wrong):
-        """Changes the body of the kernel that the emulator has compiled for 9 rows of `file`."""
+        """Has the emulator's compiler change the body of the kernel for 9 rows of `file`."""
         self.moejit("run", file, "--tokens", 9, "--device", "emulator", "--check")
         units = self.folder / ".cache/moejit/emulator"
         source, = units.glob("*.cpp")
         wrappers, body = source.read_text().split("moejit_kernel(", 1)
         self.assertIn(right, body)
-        source.write_text(wrappers + "moejit_kernel(" + body.replace(right, wrong))
-        library, = units.glob("*.so")
-        library.unlink()
+        for unit in units.glob("*.so"):
+            unit.unlink()
+        altered = self.write("altered.cpp", wrappers + "moejit_kernel(" + body.replace(right, wrong))
+        compiler = self.folder / "bin/c++"
+        compiler.parent.mkdir()
+        compiler.write_text(f"""#!/bin/sh
+for word do
+  shift
+  [ "$word" = "{source}" ] && word="{altered}"
+  set -- "$@" "$word"
+done
+exec "{shutil.which("c++", path=self.environment["PATH"])}" "$@"
+""")
+        compiler.chmod(0o755)
+        self.environment["PATH"] = f"{compiler.parent}:{self.environment['PATH']}"
 
     def test_a_wrong_kernel_is_seen(self):
-        # The unit that the emulator loads is swapped for one that multiplies wrongly.
         file = self.write("a.mlir", grouped())
         self.break_kernel(file, "fma_f32(", "1.01f * fma_f32(")
         done = self.moejit("run", file, "--tokens", 9, "--device", "emulator", "--check", expect=1)
