@@ -19,6 +19,9 @@ struct OptionalPass {
   std::unique_ptr<Pass> (*create)(const KernelPlan &plan); ///< null where the plan does without
 };
 
+/// Loops of fitting widths have no empty rows to skip.
+bool skipsRows(const KernelPlan &plan) { return plan.skipEmptyRows && plan.fitRows == 0; }
+
 /// Later passes work on what earlier ones made, and each on what is left when any are missing.
 const OptionalPass schedule[] = {
     // First, while slots are filled in one place.
@@ -31,21 +34,36 @@ const OptionalPass schedule[] = {
        options.side = namesOf(plan.clusterSide)[size_t(plan.clusterSide)];
        return tile::createTileMulticast(options);
      }},
+    {"tile-swap-operands",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       return plan.swapOperands ? tile::createTileSwapOperands() : nullptr;
+     }},
+    // Columns of the tile are rows of accumulators that are swapped.
     {"tile-split-columns",
      [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
-       return plan.split == WarpgroupSplit::Columns ? tile::createTileSplitColumns() : nullptr;
+       return (plan.split == WarpgroupSplit::Columns) != plan.swapOperands
+                  ? tile::createTileSplitColumns()
+                  : nullptr;
      }},
     {"tile-batch-dots",
      [](const KernelPlan &) -> std::unique_ptr<Pass> { return tile::createTileBatchDots(); }},
+    {"tile-fit-columns",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       if (plan.fitRows == 0)
+         return nullptr;
+       tile::TileFitColumnsOptions options;
+       options.step = plan.fitRows;
+       return tile::createTileFitColumns(options);
+     }},
     {"tile-read-scales",
      [](const KernelPlan &) -> std::unique_ptr<Pass> { return tile::createTileReadScales(); }},
     {"tile-skip-empty-rows",
      [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
-       return plan.skipEmptyRows ? tile::createTileSkipEmptyRows() : nullptr;
+       return skipsRows(plan) ? tile::createTileSkipEmptyRows() : nullptr;
      }},
     {"tile-unswitch-rows",
      [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
-       return plan.skipEmptyRows ? tile::createTileUnswitchRows() : nullptr;
+       return skipsRows(plan) ? tile::createTileUnswitchRows() : nullptr;
      }},
     {"tile-load-live-rows",
      [](const KernelPlan &plan) -> std::unique_ptr<Pass> {

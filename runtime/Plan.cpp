@@ -319,13 +319,25 @@ Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &
     return refuse(fmt::format("plan: the {} columns of y are one tile of {}, a cluster takes {}",
                               spec.n, plan.tileN, plan.cluster),
                   "use a narrower tile, or cluster = 1");
-  bool divides = plan.split == WarpgroupSplit::Columns ? plan.tileN % (8 * plan.warpgroups) == 0
-                                                       : plan.tileM % (64 * plan.warpgroups) == 0;
+  // One side comes in the 64 rows of a wgmma, the other in its columns.
+  const int64_t rowsOfDots = plan.swapOperands ? 8 : 64, columnsOfDots = plan.swapOperands ? 64 : 8;
+  bool divides = plan.split == WarpgroupSplit::Columns
+                     ? plan.tileN % (columnsOfDots * plan.warpgroups) == 0
+                     : plan.tileM % (rowsOfDots * plan.warpgroups) == 0;
   if (!divides)
     return refuse(fmt::format("plan: {} warpgroups do not divide a tile of {}x{} by {}",
                               plan.warpgroups, plan.tileM, plan.tileN,
                               namesOf(plan.split)[size_t(plan.split)]),
-                  "each takes a multiple of 64 rows, or of 8 columns");
+                  fmt::format("each takes a multiple of {} rows, or of {} columns", rowsOfDots,
+                              columnsOfDots));
+  if (plan.fitRows != 0 && !plan.swapOperands)
+    return refuse("plan: fitRows takes swapOperands", "rows of a wgmma are always 64");
+  if (plan.fitRows != 0 &&
+      (plan.fitRows < 16 || plan.fitRows % 8 != 0 || plan.tileM % plan.fitRows != 0))
+    return refuse(fmt::format("plan: fitRows is {}, expected 0 or a multiple of 8 from 16 on that "
+                              "divides the {} rows of a tile",
+                              plan.fitRows, plan.tileM),
+                  "the loop over K is there once for each width");
   // setmaxnreg takes these (PTX ISA), and waits forever for registers the block was not given.
   if (plan.specializeWarps)
     for (auto [name, count] : {std::pair("producerRegs", plan.producerRegs),

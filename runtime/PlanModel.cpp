@@ -36,16 +36,16 @@ int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 struct RowDraw {
   double active = 0;    ///< probability of any row
   double tiles = 0;     ///< of tileM rows
-  double fragments = 0; ///< of 64 rows
+  double fragments = 0; ///< of 64 rows, where rows come `unit` at a time
 };
 
 /// Tiles come in sets of `together`: those of a cluster that lack rows are taken all the same.
-RowDraw drawRows(int64_t rows, int64_t experts, int64_t tileM, int64_t together) {
+RowDraw drawRows(int64_t rows, int64_t experts, int64_t tileM, int64_t together, int64_t unit) {
   RowDraw mean;
   auto add = [&](int64_t count, double weight) {
     mean.active += count > 0 ? weight : 0;
     mean.tiles += weight * double(ceilDivide(count, tileM * together) * together);
-    mean.fragments += weight * double(ceilDivide(count, 64));
+    mean.fragments += weight * double(ceilDivide(count, unit) * unit) / 64;
   };
   if (experts <= 1 || rows == 0) {
     add(rows, 1);
@@ -71,6 +71,13 @@ RowDraw drawRows(int64_t rows, int64_t experts, int64_t tileM, int64_t together)
   mean.tiles /= sum;
   mean.fragments /= sum;
   return mean;
+}
+
+/// Rows that are computed or left out together.
+int64_t rowsOfDots(const KernelPlan &plan) {
+  if (!plan.swapOperands)
+    return 64;
+  return plan.fitRows != 0 ? plan.fitRows : plan.tileM > 128 ? plan.tileM / 2 : plan.tileM;
 }
 
 /// As many stages as fit, from `most` down; 0: the plan works with none.
@@ -139,13 +146,14 @@ PlanEstimate estimatePlan(const KernelPlan &plan, const Spec &spec, const Target
   // Of what the tiles of a cluster share, each block loads its part.
   const int64_t beside = plan.clusterSide == ClusterSide::Columns ? plan.cluster : 1;
   const int64_t below = plan.clusterSide == ClusterSide::Rows ? plan.cluster : 1;
-  RowDraw draw = drawRows(rows, spec.numExperts, plan.tileM, below);
+  RowDraw draw = drawRows(rows, spec.numExperts, plan.tileM, below, rowsOfDots(plan));
   auto columns = double(ceilDivide(spec.n, plan.tileN * beside) * beside);
   auto experts = double(spec.numExperts);
   estimate.activeExperts = draw.active * experts;
   estimate.tiles = draw.tiles * experts * columns;
-  double fragmentsOfTiles =
-      plan.skipEmptyRows ? draw.fragments : draw.tiles * double(plan.tileM) / 64;
+  double fragmentsOfTiles = plan.skipEmptyRows || plan.fitRows != 0
+                                ? draw.fragments
+                                : draw.tiles * double(plan.tileM) / 64;
   estimate.fragments = fragmentsOfTiles * experts * columns;
   auto smCount = double(std::max<int64_t>(1, target.profile.smCount));
   estimate.waves = estimate.tiles / smCount;
@@ -224,6 +232,17 @@ std::vector<KernelPlan> candidatePlans(const Spec &spec, const Target &target) {
           plan.store = StorePath::Direct;
         plan.stages = fittingStages(plan, spec, target, 10);
         addOnce(plans, plan, spec, target);
+        // The other way round, as far as sums leave registers.
+        if (tileM * tileN > 128 * 256 || tileN % 128 != 0)
+          continue;
+        plan.split = WarpgroupSplit::Columns;
+        plan.warpgroups = 2;
+        plan.consumerRegs = 232;
+        plan.producerRegs = 40;
+        plan.swapOperands = true;
+        plan.fitRows = tileM > 64 ? 32 : 16;
+        plan.stages = fittingStages(plan, spec, target, 10);
+        addOnce(plans, plan, spec, target);
       }
   return plans;
 }
@@ -268,6 +287,9 @@ std::vector<KernelPlan> neighbourPlans(const KernelPlan &plan, const Spec &spec,
     with([](KernelPlan &p) { p.prefetchTile = !p.prefetchTile; });
     with([](KernelPlan &p) { p.cluster = p.cluster == 1 ? 2 : 1; });
     with([](KernelPlan &p) { p.liveRows = p.liveRows == 0 ? 32 : 0; });
+    with([](KernelPlan &p) { p.swapOperands = !p.swapOperands; });
+    for (int64_t fitRows : {0, 16, 32, 64})
+      with([&](KernelPlan &p) { p.fitRows = fitRows; });
   }
   plans.erase(plans.begin());
   return plans;
@@ -307,7 +329,8 @@ PlanExplanation explainPlan(const Spec &spec, const Target &target, int64_t rows
     // The model does not see every field: plans that differ in nothing it sees are one.
     auto isSeen = [&](const KernelPlan &other) {
       return plan.tileM != other.tileM || plan.tileN != other.tileN ||
-             plan.scheduler != other.scheduler || plan.weightPolicy != other.weightPolicy;
+             plan.scheduler != other.scheduler || plan.weightPolicy != other.weightPolicy ||
+             plan.swapOperands != other.swapOperands || plan.fitRows != other.fitRows;
     };
     bool isNew = isSeen(why.plan) &&
                  std::all_of(why.alternatives.begin(), why.alternatives.end(),

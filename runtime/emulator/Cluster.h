@@ -56,7 +56,7 @@ struct Fiber {
   std::shared_ptr<const Snapshot> vouched; ///< of its last fence_acq_rel_gpu
 };
 
-enum class WarpOp : uint8_t { Sync, Elect, Shuffle, StoreMatrix };
+enum class WarpOp : uint8_t { Sync, Elect, Shuffle, StoreMatrix, StoreTransposed };
 
 /// Lanes that have come to the warp's current collective.
 struct Warp {

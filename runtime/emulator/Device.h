@@ -49,7 +49,7 @@ struct alignas(64) TensorMap {
   X(int, loadSharedByte, (int address, const char *op))                                            \
   X(void, storeShared, (int address, const int *from, int words, const char *op))                  \
   X(void, storeAsync, (int address, int value, int barrier, int rank))                             \
-  X(void, storeMatrix, (int address, const int *registers))                                        \
+  X(void, storeMatrix, (int address, const int *registers, int transposes))                        \
   X(void, loadGlobal, (const void *p, long long offset, void *to, int bytes, const char *op))      \
   X(void, storeGlobal, (void *p, long long offset, const void *from, int bytes, const char *op))   \
   X(int, atomicAddShared, (int address, int value))                                                \
@@ -337,7 +337,11 @@ MOEJIT_WRAPPER void st_shared_v4(int address, const int (&v)[4]) {
 }
 MOEJIT_WRAPPER void stmatrix_x4(int address, int r0, int r1, int r2, int r3) {
   const int registers[] = {r0, r1, r2, r3};
-  MOEJIT_DEVICE->storeMatrix(address, registers);
+  MOEJIT_DEVICE->storeMatrix(address, registers, false);
+}
+MOEJIT_WRAPPER void stmatrix_x4_trans(int address, int r0, int r1, int r2, int r3) {
+  const int registers[] = {r0, r1, r2, r3};
+  MOEJIT_DEVICE->storeMatrix(address, registers, true);
 }
 
 // Global memory.

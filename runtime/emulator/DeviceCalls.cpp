@@ -208,9 +208,13 @@ void storeAsync(int address, int value, int barrier, int rank) {
   f.cluster->storeAsync(f, address, value, barrier, rank);
 }
 
-void storeMatrix(int address, const int *registers) {
+void storeMatrix(int address, const int *registers, int transposes) {
   Fiber &f = MOEJIT_CALLER;
-  f.cluster->warpCollective(f, WarpOp::StoreMatrix, "stmatrix_x4", address, 0, registers);
+  if (transposes)
+    f.cluster->warpCollective(f, WarpOp::StoreTransposed, "stmatrix_x4_trans", address, 0,
+                              registers);
+  else
+    f.cluster->warpCollective(f, WarpOp::StoreMatrix, "stmatrix_x4", address, 0, registers);
 }
 
 void loadGlobal(const void *p, long long offset, void *to, int bytes, const char *op) {

@@ -204,6 +204,7 @@ Result<EmulatorReport> HostEmulator::launch(const Artifact &artifact,
   // Plans that this version cannot read load no rows one by one.
   const Result<KernelPlan> made = parsePlan(artifact.planText);
   launch.gathersRows = artifact.spec.dispatch == Dispatch::Batched || (made && made->liveRows != 0);
+  launch.gathersColumns = launch.gathersRows && made && made->swapOperands;
   launch.ranges = operandRanges(artifact, arguments);
   launch.storesOnce = true;
   // What no one promises to be zero is not.

@@ -68,6 +68,8 @@ struct EmulatedLaunch {
   /// Unwritten bytes of a wgmma's A count as NaN, strictOperands or not: the kernel gathers or
   /// loads only the rows it has, and drops the results of the others.
   bool gathersRows = false;
+  /// The same of B: plans that swap operands multiply rows of x there.
+  bool gathersColumns = false;
   std::vector<void *> arguments; ///< address of each parameter's value, in order
   std::vector<MemoryRange> ranges;
   bool storesOnce = false; ///< it is a fault to store a byte that another thread has stored

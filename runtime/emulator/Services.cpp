@@ -37,9 +37,9 @@ int Cluster::warpCollective(Fiber &f, WarpOp op, const char *name, int value, in
   // A shuffle orders no memory, as on the GPU.
   if (op == WarpOp::Sync)
     f.block->shared.races.meet(first, 32);
-  if (op == WarpOp::StoreMatrix) {
-    // Lane 8 i + r names row r of matrix i; lane l holds its elements 2 (l % 4) and + 1 of row l
-    // / 4.
+  if (op == WarpOp::StoreMatrix || op == WarpOp::StoreTransposed) {
+    // Lane 8 i + r names row r of matrix i in memory; lane l holds elements 2 (l % 4) and + 1 of
+    // row l / 4, or, transposed, of column l / 4.
     SharedMemory &shared = f.block->shared;
     for (int i = 0; i < 4; ++i)
       for (int r = 0; r < 8; ++r) {
@@ -48,10 +48,17 @@ int Cluster::warpCollective(Fiber &f, WarpOp op, const char *name, int value, in
           fail(name, Text::format("address {} of lane {} is not 16-byte aligned",
                                   SharedMemory::place(address), 8 * i + r));
         for (int l = 0; l < 4; ++l) {
-          const int writer = first + 4 * r + l;
+          int source = 4 * r + l, pair = warp.matrix[source][i];
+          if (op == WarpOp::StoreTransposed) {
+            source = 8 * l + r / 2; // and the lane four further on
+            const int shift = 16 * (r % 2);
+            pair = ((warp.matrix[source][i] >> shift) & 0xffff) |
+                   ((warp.matrix[source + 4][i] >> shift) & 0xffff) << 16;
+          }
+          const int writer = first + source;
           if (const Text message = shared.refuseWrite(address + 4 * l, 4, writer); !message.empty())
             fail(name, Text::format("address of lane {}: {}", 8 * i + r, message));
-          shared.store(address + 4 * l, &warp.matrix[4 * r + l][i], 4, writer);
+          shared.store(address + 4 * l, &pair, 4, writer);
         }
       }
   }
@@ -166,7 +173,8 @@ void Cluster::wgmma(Fiber &f, float *registers, const WgmmaShape &shape) {
   static constexpr const char *types[] = {"e4m3_e4m3", "e5m2_e4m3", "e4m3_e5m2", "e5m2_e5m2"};
   Warpgroup &warpgroup = f.block->warpgroups[f.thread / Warpgroup::threads];
   const bool isStrict = launch.options->strictOperands;
-  const StrictOperands strict = {isStrict && !launch.launch->gathersRows, isStrict};
+  const StrictOperands strict = {isStrict && !launch.launch->gathersRows,
+                                 isStrict && !launch.launch->gathersColumns};
   const Text message =
       warpgroup.issue(f.thread % Warpgroup::threads, registers, shape, f.block->shared, strict);
   if (!message.empty())

@@ -87,6 +87,29 @@ TEST_CASE("stmatrix spreads registers over rows") {
               (i << 8 | (4 * row + column / 2) << 1 | column % 2));
 }
 
+// Transposed, what was column r is row r.
+TEST_CASE("stmatrix transposes registers") {
+  Buffer y("y", 32 * 16, true);
+  TestLaunch launch(1, 32, 1024);
+  launch.pointer(y);
+  mustRun(launch, kernelSource("void *y", R"(
+  const int lane = thread_index();
+  int r[4];
+  for (int i = 0; i < 4; ++i)
+    r[i] = (i << 8 | lane << 1) | (i << 8 | lane << 1 | 1) << 16;
+  stmatrix_x4_trans(shared_base() + (31 - lane) * 32, r[0], r[1], r[2], r[3]);
+  syncwarp();
+  int v[4];
+  ld_shared_v4(shared_base() + (31 - lane) * 32, v);
+  st_global_v4(y, lane * 16, v);
+)"));
+  for (int i = 0; i < 4; ++i)
+    for (int row = 0; row < 8; ++row)
+      for (int column = 0; column < 8; ++column)
+        CHECK(y.as<uint16_t>()[(8 * i + column) * 8 + row] ==
+              (i << 8 | (4 * row + column / 2) << 1 | column % 2));
+}
+
 TEST_CASE("an atomic queue hands every number out once, over blocks on several host threads") {
   constexpr int tiles = 1000;
   Buffer queue("queue", 4, true), y("y", tiles * 4, true);

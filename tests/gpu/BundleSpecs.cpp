@@ -397,6 +397,27 @@ void addClusters(std::vector<BundleEntry> &entries, TunedTable &table, const Spe
   add(entries, name + ".clusters", "matrix quick", small);
 }
 
+/// Plans that multiply the other way round, tiles of few rows and many, widths that fit and one for
+/// all, results through shared memory and not.
+void addSwapped(std::vector<BundleEntry> &entries, TunedTable &table, const Spec &small,
+                const std::string &name) {
+  TunedSpec tuned = {canonicalText(small), {}};
+  for (const char *text :
+       {"tileM=64,tileN=128,stages=8,fitRows=16,weightPolicy=evict_first",
+        "tileM=128,tileN=128,"
+        "stages=6,fitRows=32,unrollSlots=true",
+        "tileM=192,tileN=128,fitRows=32,scheduler=static", "tileM=128,tileN=256,fitRows=64",
+        "tileM=192,tileN=128,split=rows,store=direct"}) {
+    KernelPlan base;
+    base.swapOperands = true;
+    const int64_t first = 100 * int64_t(tuned.ranges.size());
+    tuned.ranges.push_back({first, first + 99, first, *parsePlan(text, base), 0, 0});
+  }
+  tuned.ranges.back().maxRows = INT64_MAX;
+  table.specs.push_back(tuned);
+  add(entries, name + ".swapped", "matrix quick", small);
+}
+
 /// What kernels of the matrix are too small for: every plan that large ones are given, on small
 /// extents. Enters into `table` which plans those are.
 void addFamilies(std::vector<BundleEntry> &entries, TunedTable &table) {
@@ -419,6 +440,8 @@ void addFamilies(std::vector<BundleEntry> &entries, TunedTable &table) {
     table.specs.push_back(tuned);
     add(entries, nameOf(small, w.name, x.name) + ".families",
         dispatch == Dispatch::Grouped ? "matrix quick" : "matrix", small);
+    addSwapped(entries, table, specOf(dispatch, w, x, ElementType::BF16, {5, 456, 720}),
+               nameOf(small, w.name, x.name));
     if (!isBatched)
       addClusters(entries, table, large, specOf(dispatch, w, x, ElementType::BF16, {6, 328, 720}),
                   nameOf(small, w.name, x.name));

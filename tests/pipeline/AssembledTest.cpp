@@ -47,6 +47,22 @@ TEST_CASE("kernels of a prefill and of a decode step spill nothing and serialise
     }
 }
 
+TEST_CASE("kernels that multiply the other way round spill nothing and serialise nothing") {
+  if (!hasNvrtc())
+    return;
+  KernelPlan base;
+  base.swapOperands = true;
+  for (const char *text : {"tileM=64,tileN=128,stages=8,fitRows=16",
+                           "tileM=192,tileN=128,fitRows=32", "tileM=128,tileN=256"}) {
+    CAPTURE(text);
+    Result<Artifact> artifact = compile(deepseek(4096, 7168), Target(), *parsePlan(text, base));
+    REQUIRE(artifact);
+    CHECK(parsePerformanceWarnings(artifact->compileLog).empty());
+    CHECK(artifact->resources.spillStoreBytes == 0);
+    CHECK(artifact->resources.spillLoadBytes == 0);
+  }
+}
+
 TEST_CASE("a kernel whose wgmmas the assembler serialises is one all the same") {
   if (!hasNvrtc())
     return;

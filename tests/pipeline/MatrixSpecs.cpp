@@ -133,6 +133,17 @@ std::optional<ElementType> sourceType(int choice) {
   return choice ? std::optional(types[choice - 1]) : std::nullopt;
 }
 
+/// `plan` with weights as the rows of wgmma, where that works.
+KernelPlan swappedPlan(const KernelPlan &plan, const Spec &spec) {
+  KernelPlan swapped = plan;
+  swapped.swapOperands = true;
+  swapped.fitRows = 32;
+  swapped.tileN = 128;
+  swapped.split = WarpgroupSplit::Columns;
+  swapped.warpgroups = 2;
+  return verifyPlan(swapped, spec, Target()) ? swapped : plan;
+}
+
 } // namespace
 
 Spec matrix::specOf(const Choice &choice) {
@@ -160,9 +171,11 @@ KernelPlan matrix::planOf(const Choice &choice, const Spec &spec) {
   PlanRequest request;
   request.checked = choice[Plan] / 2;
   const std::vector<PlannedRange> ranges = planRanges(spec, Target(), request);
-  // Those for more rows take turns.
-  const size_t larger = 1 + choice[N] % (ranges.size() - 1);
-  return ranges[choice[Plan] % 2 ? larger : 0].plan;
+  if (choice[Plan] % 2 == 0)
+    return ranges[0].plan;
+  // Those for more rows take turns, and one that multiplies the other way round.
+  const size_t turn = choice[N] % ranges.size();
+  return turn == 0 ? swappedPlan(ranges.back().plan, spec) : ranges[turn].plan;
 }
 
 Choice matrix::choiceAt(int64_t index) {

@@ -33,6 +33,8 @@ KernelPlan randomPlan(oracle::Random &random, const Spec &spec) {
     plan.raster = any({1, 2, 5, 16});
     plan.store = random.below(2) ? StorePath::Direct : StorePath::Staged;
     plan.liveRows = any({0, 0, 8, 16, 32, 64});
+    plan.swapOperands = random.below(2);
+    plan.fitRows = plan.swapOperands ? any({0, 16, 32, 64}) : 0;
     plan.skipEmptyRows = random.below(2);
     plan.hoistRelease = random.below(2);
     plan.unrollSlots = random.below(2);

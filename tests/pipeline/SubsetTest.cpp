@@ -57,6 +57,15 @@ KernelPlan busyPlan() {
   return plan;
 }
 
+/// The same with weights as the rows of wgmma.
+KernelPlan swappedPlan() {
+  KernelPlan plan = busyPlan();
+  plan.tileN = 128;
+  plan.swapOperands = true;
+  plan.fitRows = 32;
+  return plan;
+}
+
 struct NamedPlan {
   std::string name;
   KernelPlan plan;
@@ -113,6 +122,19 @@ std::vector<NamedPlan> variedPlans() {
   direct.skipEmptyRows = false;
   direct.hoistRelease = false;
   direct.scheduler = SchedulerKind::Static;
+  KernelPlan swappedDirect = swappedPlan();
+  swappedDirect.tileM = 64;
+  swappedDirect.fitRows = 16;
+  swappedDirect.store = StorePath::Direct;
+  KernelPlan swappedTall = swappedPlan();
+  swappedTall.tileM = 192; // fragments of 96 columns
+  swappedTall.fitRows = 0;
+  KernelPlan swappedRows = swappedPlan();
+  swappedRows.tileM = 192;
+  swappedRows.split = WarpgroupSplit::Rows; // 96 rows of x each, which no width fits
+  KernelPlan swappedWide = swappedPlan();
+  swappedWide.tileN = 256; // two fragments of 64 weights each
+  swappedWide.unrollSlots = false;
   return {{"rows divided", rows},
           {"three warpgroups", three},
           {"64x128, eight slots", deep},
@@ -125,7 +147,11 @@ std::vector<NamedPlan> variedPlans() {
           {"direct stores, static, nothing early", direct},
           {"tiles side by side", beside},
           {"tiles side by side, static, alike", besideStatic},
-          {"no clusters", alone}};
+          {"no clusters", alone},
+          {"swapped, 64x128, direct stores", swappedDirect},
+          {"swapped, 192x128, one width", swappedTall},
+          {"swapped, rows divided", swappedRows},
+          {"swapped, 128x256", swappedWide}};
 }
 
 /// None, all, each alone, all but each, and `count` drawn by `seed`.
@@ -171,18 +197,17 @@ void checkWithout(const Spec &spec, const KernelPlan &plan, const Passes &skippe
 }
 
 /// One half of the subsets, for ctest to run beside the other.
-void checkSubsets(const Spec &spec, size_t half) {
+void checkSubsets(const Spec &spec, const KernelPlan &plan, size_t half) {
   std::vector<Passes> all = subsets(12, 7);
   for (size_t i = half; i < all.size(); i += 2)
-    checkWithout(spec, busyPlan(), all[i]);
+    checkWithout(spec, plan, all[i]);
 }
 
 } // namespace
 
-TEST_CASE("subset of every optional pass does something for the busy plan") {
+TEST_CASE("subset of every optional pass does something for a busy plan") {
   // Else leaving it out would test nothing.
   for (const Spec &spec : {blockScaled(), channelByToken()}) {
-    Artifact whole = build(spec, busyPlan());
     for (const std::string &pass : optionalPasses()) {
       CAPTURE(pass);
       // Fragments of a promotion with channel scales have none to read early: blocks do.
@@ -190,15 +215,19 @@ TEST_CASE("subset of every optional pass does something for the busy plan") {
         continue;
       if (pass == "tile-deepen-quantize" || pass == "tile-share-granules")
         continue; // of quantizations: QuantizeTest.cpp
-      CHECK(build(spec, busyPlan(), {pass}).source != whole.source);
+      const bool swaps = pass == "tile-swap-operands" || pass == "tile-fit-columns";
+      const KernelPlan plan = swaps ? swappedPlan() : busyPlan();
+      CHECK(build(spec, plan, {pass}).source != build(spec, plan).source);
     }
   }
 }
 
-TEST_CASE("subset part 0") { checkSubsets(blockScaled(), 0); }
-TEST_CASE("subset part 1") { checkSubsets(blockScaled(), 1); }
-TEST_CASE("subset part 2") { checkSubsets(channelByToken(), 0); }
-TEST_CASE("subset part 3") { checkSubsets(channelByToken(), 1); }
+TEST_CASE("subset part 0") { checkSubsets(blockScaled(), busyPlan(), 0); }
+TEST_CASE("subset part 1") { checkSubsets(blockScaled(), busyPlan(), 1); }
+TEST_CASE("subset part 2") { checkSubsets(channelByToken(), busyPlan(), 0); }
+TEST_CASE("subset part 3") { checkSubsets(channelByToken(), busyPlan(), 1); }
+TEST_CASE("subset part 5") { checkSubsets(blockScaled(), swappedPlan(), 0); }
+TEST_CASE("subset part 6") { checkSubsets(blockScaled(), swappedPlan(), 1); }
 TEST_CASE("subset part 4") {
   for (const Spec &spec : {blockScaled(), channelByToken()})
     for (const NamedPlan &plan : variedPlans()) {

@@ -219,3 +219,20 @@ TEST_CASE("a cluster halves the copies of what its tiles share, and pays for til
   CHECK(estimate("cluster=2,clusterSide=rows", 640).tiles == 6 * 16);
   CHECK(estimate("cluster=2", 640).tiles == 5 * 16);
 }
+
+TEST_CASE("swapped operands cost dots for the rows there are, by the width that fits") {
+  const Spec spec = specOf(Scales::Row, 1, 4096, 7168);
+  auto fragments = [&](const char *change, int64_t rows) {
+    return estimatePlan(
+               planOf((std::string("tileM=192,tileN=128,split=columns,") + change).c_str()), spec,
+               Target(), rows)
+        .fragments;
+  };
+  const double columns = 4096 / 128;
+  CHECK(fragments("swapOperands=false", 130) == doctest::Approx(3 * columns));
+  CHECK(fragments("swapOperands=true,fitRows=32", 130) == doctest::Approx(2.5 * columns));
+  CHECK(fragments("swapOperands=true,fitRows=16", 130) == doctest::Approx(2.25 * columns));
+  // Fragments of 96 rows are left out whole.
+  CHECK(fragments("swapOperands=true", 90) == doctest::Approx(1.5 * columns));
+  CHECK(fragments("swapOperands=true", 130) == doctest::Approx(3 * columns));
+}

@@ -118,6 +118,8 @@ TEST_CASE("plans that differ in any field have different texts") {
   add([](KernelPlan &plan) { plan.scheduler = SchedulerKind::Static; });
   add([](KernelPlan &plan) { plan.store = StorePath::Direct; });
   add([](KernelPlan &plan) { plan.weightPolicy = CachePolicy::EvictFirst; });
+  add([](KernelPlan &plan) { plan.swapOperands = true; });
+  add([](KernelPlan &plan) { plan.fitRows = 32; });
   add([](KernelPlan &plan) { plan.cluster = 2; });
   add([](KernelPlan &plan) { plan.clusterSide = ClusterSide::Rows; });
   CHECK(planText(base).starts_with("tileM=128,tileN=256,tileK=128,stages=4,"));
@@ -153,6 +155,27 @@ TEST_CASE("plans that cannot work are refused with what would") {
         }).find("do not divide") != std::string::npos);
   // Blocks of 128 columns that divide no tile of 192: each column finds its scale by itself.
   CHECK(refusal([](KernelPlan &plan) { plan.tileN = 192; }) == "");
+  // With operands swapped columns come in the 64 rows of a wgmma, and rows by the eight.
+  CHECK(refusal([](KernelPlan &plan) { plan.fitRows = 32; }).find("takes swapOperands") !=
+        std::string::npos);
+  for (int64_t fitRows : {INT64_MIN, int64_t(8), int64_t(20), int64_t(48), INT64_MAX})
+    CHECK(refusal([&](KernelPlan &plan) {
+            plan.swapOperands = true;
+            plan.fitRows = fitRows;
+          }).find("fitRows is") != std::string::npos);
+  CHECK(refusal([](KernelPlan &plan) {
+          plan.swapOperands = true;
+          plan.fitRows = 32;
+        }) == "");
+  CHECK(refusal([](KernelPlan &plan) {
+          plan.swapOperands = true;
+          plan.tileN = 192;
+        }).find("do not divide") != std::string::npos);
+  CHECK(refusal([](KernelPlan &plan) {
+          plan.swapOperands = true;
+          plan.tileM = 64;
+          plan.split = WarpgroupSplit::Rows;
+        }) == "");
   auto threeWarpgroups = [](KernelPlan &plan) {
     plan.warpgroups = 3;
     plan.tileM = 192;

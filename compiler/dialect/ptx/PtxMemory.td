@@ -142,15 +142,21 @@ def Ptx_StSharedV4Op : Ptx_VectorInstr<"st_shared_v4"> {
   let constraints = [{:: "r"(address), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]) : "memory"}];
 }
 
-def Ptx_StmatrixX4Op : Ptx_Instr<"stmatrix_x4", [Ptx_Convergent]> {
-  let summary =
-      "Store four 8×8 matrices of 16-bit elements, one row of one matrix at each lane's address";
-  let description = [{ PTX `stmatrix.sync.aligned.m8n8.x4.shared.b16`. }];
+class Ptx_Stmatrix<string mnemonic, string modifier> : Ptx_Instr<mnemonic, [Ptx_Convergent]> {
+  let description = "PTX `stmatrix.sync.aligned.m8n8.x4"#modifier#".shared.b16`.";
   let arguments = (ins Ptx_SharedWrite:$address, I32:$r0, I32:$r1, I32:$r2, I32:$r3);
   let assemblyFormat = "$address `,` $r0 `,` $r1 `,` $r2 `,` $r3 attr-dict";
   let parameters = "int address, int r0, int r1, int r2, int r3";
-  let assembly = "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};";
+  let assembly = "stmatrix.sync.aligned.m8n8.x4"#modifier#".shared.b16 [%0], {%1, %2, %3, %4};";
   let constraints = [{:: "r"(address), "r"(r0), "r"(r1), "r"(r2), "r"(r3) : "memory"}];
+}
+def Ptx_StmatrixX4Op : Ptx_Stmatrix<"stmatrix_x4", ""> {
+  let summary =
+      "Store four 8×8 matrices of 16-bit elements, one row of one matrix at each lane's address";
+}
+def Ptx_StmatrixX4TransOp : Ptx_Stmatrix<"stmatrix_x4_trans", ".trans"> {
+  let summary =
+      "Store four 8×8 matrices of 16-bit elements, one column of one matrix at each lane's address";
 }
 
 def Ptx_StAsyncI32Op : Ptx_Instr<"st_async_i32"> {

@@ -144,6 +144,7 @@ std::optional<Distribution> tile::distribute(AccType type, int64_t warpgroups) {
       result.n -= 8;
   if (result.n % 8 != 0 || result.n > 256 || result.columns % result.n != 0)
     return std::nullopt;
+  result.width = result.n;
   return result;
 }
 

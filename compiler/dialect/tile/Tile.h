@@ -42,6 +42,7 @@ struct Distribution {
   int64_t rows = 0;    ///< of one warpgroup's share
   int64_t columns = 0; ///< of one warpgroup's share
   int64_t n = 0;       ///< columns of one fragment
+  int64_t width = 0;   ///< the first of those, where no others are computed; else n
   int64_t rowBatches() const { return rows / fragmentRows; }
   int64_t columnBatches() const { return columns / n; }
   int64_t fragments() const { return rowBatches() * columnBatches(); }

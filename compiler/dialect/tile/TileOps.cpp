@@ -286,7 +286,8 @@ ArrayRef<int64_t> matrixShape(BlockType block) {
   return shape;
 }
 
-/// `batch` and `of` come together, with a fragment; `fragment` must be as wide as those of `of`.
+/// `batch` and `of` come together, with a fragment, which may be narrower than those of `of`: then
+/// it stands for their first columns.
 LogicalResult verifyBatch(Operation *op, Value acc, std::optional<uint64_t> batch,
                           std::optional<AccType> of) {
   auto fragment = dyn_cast<FragmentType>(acc.getType());
@@ -301,9 +302,10 @@ LogicalResult verifyBatch(Operation *op, Value acc, std::optional<uint64_t> batc
   if (static_cast<int64_t>(*batch) >= distribution->fragments())
     return op->emitOpError("batch ")
            << *batch << " of an accumulator with " << distribution->fragments() << " fragments";
-  if (fragment.getN() != distribution->n)
+  if (fragment.getN() > distribution->n || fragment.getN() % 8 != 0 || fragment.getN() < 8)
     return op->emitOpError("fragment has ")
-           << fragment.getN() << " columns, those of " << *of << " have " << distribution->n;
+           << fragment.getN() << " columns, those of " << *of << " have " << distribution->n
+           << "; a narrower one has a multiple of 8";
   return success();
 }
 
@@ -342,7 +344,8 @@ LogicalResult ReadOp::verify() {
     return emitOpError("reads for batch ")
            << getBatch() << " of " << getOf() << ", which has no such fragment";
   int64_t count = getValues().size(), expected = getSide() == Side::Rows ? 2 : 1;
-  if (count != expected && (getSide() == Side::Rows || count != distribution->n / 4))
+  bool isEach = getSide() == Side::Columns && count % 2 == 0 && count <= distribution->n / 4;
+  if (count != expected && (!isEach || count == 0))
     return emitOpError("gives ") << expected << " values a thread, got " << count;
   if (getGranule() < 1)
     return emitOpError("has one scale for ") << getGranule() << " elements, expected 1 or more";

@@ -309,7 +309,8 @@ def Tile_DotOp : Tile_Op<"dot", [AttrSizedOperandSegments]> {
   let description = [{
     a is [m, k], b is [n, k] (leading unit extents allowed), both f8 in shared memory. `fresh` forgets what acc held. `rows` and `columns` scale the
     product, one value for every `row_granule` rows or `column_granule` columns; `exact` asks for promotion to fp32 registers after every 128 of K. Both are taken off
-    by `tile-promote-dots`. `k [32, 32]` multiplies the 32 elements of K from element 32 on instead of all. `batch` computes one fragment of a warpgroup's share of an accumulator of type `of`.
+    by `tile-promote-dots`. `k [32, 32]` multiplies the 32 elements of K from element 32 on instead of all. `batch` computes one fragment of a warpgroup's share of an accumulator of type `of`,
+    or the first columns of it where `acc` is narrower.
     Lowers to `wgmma.mma_async` (PTX ISA).
   }];
   let arguments = (ins Tile_AccOrFragment:$acc, Tile_Block:$a, Tile_Block:$b, Optional<Tile_Block>:$row_scales,
@@ -338,7 +339,7 @@ def Tile_ReadOp : Tile_Op<"read", [MemoryEffects<[MemRead]>]> {
   let summary = "Bring the scales a thread needs for one fragment to registers";
   let description = [{
     `rows`: two values, for the thread's two rows of the fragment. `columns`: one value, where one scale covers all
-    columns of the fragment, or one for each of the thread's n / 4 columns.
+    columns of the fragment, or one for each of the thread's n / 4 columns (of the first, where there are fewer values).
   }];
   let arguments = (ins Tile_Block:$block, Tile_SideAttr:$side, I64Attr:$granule, I64Attr:$batch, TypeAttrOf<Tile_Acc>:$of);
   let results = (outs Variadic<F32>:$values);
@@ -378,13 +379,15 @@ def Tile_ScaleOp : Tile_Op<"scale", [AttrSizedOperandSegments]> {
 def Tile_StoreOp : Tile_Op<"store"> {
   let summary = "Write the first `rows` rows of acc to a view, rounded to its element type";
   let description = [{
-    Columns past the view's are left out. Without `staged` each thread writes the pairs it holds; with it a warp's
+    Columns past the view's are left out. With `transposed` acc holds the transpose: its first `rows` columns are rows of the
+    view. Without `staged` each thread writes what it holds, pairs where they are neighbours in the view; with it a warp's
     16 rows pass through shared memory (`stmatrix`) and leave as 16-byte stores.
   }];
-  let arguments = (ins Tile_Acc:$acc, Tile_View:$view, I32:$row, I32:$column, I32:$rows, Optional<Tile_Scheduler>:$rows_by, UnitAttr:$staged,
-                       OptionalAttr<I64Attr>:$shared_offset);
+  let arguments = (ins Tile_Acc:$acc, Tile_View:$view, I32:$row, I32:$column, I32:$rows, Optional<Tile_Scheduler>:$rows_by,
+                       UnitAttr:$transposed, UnitAttr:$staged, OptionalAttr<I64Attr>:$shared_offset);
   let assemblyFormat = [{
-    $acc `->` $view `[` $row `,` $column `]` `rows` $rows (`rows_by` $rows_by^)? (`staged` $staged^)? attr-dict `:` type($acc) `,` type($view)
+    $acc `->` $view `[` $row `,` $column `]` `rows` $rows (`rows_by` $rows_by^)? (`transposed` $transposed^)? (`staged` $staged^)? attr-dict
+    `:` type($acc) `,` type($view)
   }];
   let hasVerifier = 1;
 }

@@ -89,9 +89,9 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
     size_t wScalesIndex = operand("w_scales", wScales.type);
     size_t yIndex =
         operand("y", viewOf({ShapedType::kDynamic, spec.n}, moe::mlirType(spec.outType, context)));
-    auto program = KernelOp::create(builder, loc, kernel.getSymName(),
-                                    builder.getStrArrayAttr(names), warpgroups, nullptr, nullptr,
-                                    nullptr);
+    auto program =
+        KernelOp::create(builder, loc, kernel.getSymName(), builder.getStrArrayAttr(names),
+                         warpgroups, nullptr, nullptr, nullptr);
     Block *body = builder.createBlock(&program.getBody(), {}, types,
                                       SmallVector<Location>(types.size(), loc));
     Value x = body->getArgument(xIndex);
@@ -183,7 +183,7 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
                       columnScales ? builder.getI64IntegerAttr(wScales.granule) : IntegerAttr());
     }
     StoreOp::create(builder, loc, acc, y, tiles.getFirstRow(), tiles.getFirstColumn(),
-                    tiles.getTileRows(), rowsBy, false, nullptr);
+                    tiles.getTileRows(), rowsBy, /*transposed=*/false, /*staged=*/false, nullptr);
     kernel.erase();
     return success();
   }

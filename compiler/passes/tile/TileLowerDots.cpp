@@ -67,6 +67,8 @@ struct LowerDots : tile::impl::TileLowerDotsBase<LowerDots> {
     int64_t begin = dot.getKBegin().value_or(0);
     int64_t steps = dot.getK() / instructionK;
     Value registers = registersOf(code, kernel, dot.getAcc());
+    auto narrower = dyn_cast<FragmentType>(dot.getAcc().getType());
+    const int64_t n = narrower ? narrower.getN() : distribution->n;
     int64_t first = dot.getBatch().value_or(0);
     int64_t last = dot.getBatch() ? first : distribution->fragments() - 1;
 
@@ -85,8 +87,7 @@ struct LowerDots : tile::impl::TileLowerDotsBase<LowerDots> {
       for (int64_t step = 0; step < steps; ++step) {
         int64_t skip = (begin + step * instructionK) >> 4;
         ptx::WgmmaOp::create(builder, dot.getLoc(), registers, code.add(a, skip), code.add(b, skip),
-                             code.i32(step > 0 || !dot.getFresh()), distribution->n, typeA, typeB,
-                             fragment);
+                             code.i32(step > 0 || !dot.getFresh()), n, typeA, typeB, fragment);
       }
     }
     ptx::WgmmaCommitOp::create(builder, dot.getLoc());

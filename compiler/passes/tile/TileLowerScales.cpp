@@ -154,6 +154,10 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
     if (elementsOf(cast<BlockType>(block.getType())) == 1) {
       Value value = reader.read(code, op, code.i32(0));
       values = {value, value};
+    } else if (granule % fragmentRows == 0) {
+      Value row = fragmentRow(code, kernel, distribution, batch);
+      Value value = reader.read(code, op, code.div(row, granule));
+      values = {value, value};
     } else {
       Value row = threadRow(code, distribution, batch);
       for (int64_t down : {0, 8})
@@ -162,7 +166,8 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
     if (!values[0])
       return failure();
     code.name(values[0], "rowScale");
-    code.name(values[1], "rowScaleBelow");
+    if (values[1] != values[0])
+      code.name(values[1], "rowScaleBelow");
     return values;
   }
 
@@ -227,7 +232,7 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
       auto dimensions = load.getResult().getType().getShape();
       auto along = llvm::find_if(dimensions, [](int64_t extent) { return extent > 1; });
       Value tile = load.getCoordinates()[along - dimensions.begin()];
-      int64_t count = runsIn(items, distribution.n, alignOf(tile, distribution.n));
+      int64_t count = runsIn(items, distribution.width, alignOf(tile, distribution.n));
       if (count > mostRuns)
         return runs;
       Value first = code.add(tile, column);
@@ -237,7 +242,7 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
       }
       runs.hasPairs = items.hasPairs();
     } else {
-      int64_t count = distribution.n / columns.granule;
+      int64_t count = (distribution.width + columns.granule - 1) / columns.granule;
       if (distribution.n % columns.granule != 0 || count > mostRuns)
         return runs;
       for (int64_t run = 1; run < count; ++run)
@@ -274,9 +279,9 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
         return row ? Value(ptx::MulF32Op::create(code.builder, code.loc, row, scale)) : scale;
       });
     };
-    SmallVector<Value> upper = times(row0), lower = row1 ? times(row1) : upper;
+    SmallVector<Value> upper = times(row0), lower = row1 && row1 != row0 ? times(row1) : upper;
     Value pair = pairOf(code);
-    code.unroll(0, distribution.n / 2, 4, [&](Value i) {
+    code.unroll(0, distribution.width / 2, 4, [&](Value i) {
       Value scale0, scale1;
       for (int64_t side : {0, 1}) {
         if (side == 0 || !runs.hasPairs) {
@@ -324,6 +329,12 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
     };
     Value row0 = rows.values.empty() ? Value() : rows.values[0];
     Value row1 = rows.values.empty() ? Value() : rows.values[1];
+    // One product serves both rows where they have one scale.
+    auto combineRows = [&](Value i, int64_t side, Value scale) {
+      Value upper = product(row0, scale), lower = row1 == row0 ? upper : product(row1, scale);
+      combine(code.add(i, side), upper);
+      combine(code.add(i, side + 2), lower);
+    };
     if (columns.values.size() > 1) {
       Value registers = readRegisters(columns.values);
       if (!registers) {
@@ -331,11 +342,10 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
         for (auto [i, value] : llvm::enumerate(columns.values))
           code.set(registers, {code.index(i)}, value);
       }
-      code.unroll(0, distribution.n / 2, 4, [&](Value i) {
+      code.unroll(0, distribution.width / 2, 4, [&](Value i) {
         for (int64_t side : {0, 1}) {
           Value scale = code.get(registers, {code.add(code.div(i, 2), side)});
-          combine(code.add(i, side), product(row0, scale));
-          combine(code.add(i, side + 2), product(row1, scale));
+          combineRows(i, side, scale);
         }
       });
       return success();
@@ -351,7 +361,7 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
       // Each thread holds two neighbouring columns of every eight.
       Value pair = code.add(column, pairOf(code));
       bool failedToRead = false;
-      code.unroll(0, distribution.n / 2, 4, [&](Value i) {
+      code.unroll(0, distribution.width / 2, 4, [&](Value i) {
         Value scale;
         for (int64_t side : {0, 1}) {
           if (side == 0 || !reader.hasPairs(columns.granule)) {
@@ -362,15 +372,14 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
             failedToRead = true;
             return;
           }
-          combine(code.add(i, side), product(row0, scale));
-          combine(code.add(i, side + 2), product(row1, scale));
+          combineRows(i, side, scale);
         }
       });
       return failure(failedToRead);
     }
     Value common = columns.values.empty() ? Value() : columns.values[0];
-    Value scale0 = product(row0, common), scale1 = product(row1, common);
-    code.unroll(0, distribution.n / 2, 4, [&](Value i) {
+    Value scale0 = product(row0, common), scale1 = row1 == row0 ? scale0 : product(row1, common);
+    code.unroll(0, distribution.width / 2, 4, [&](Value i) {
       for (int64_t j = 0; j < 4; ++j)
         combine(code.add(i, j), j < 2 ? scale0 : scale1);
     });
@@ -401,6 +410,8 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
     Code code(builder, promote.getLoc());
     std::optional<Distribution> distribution =
         distribute(promote.getInto().getType(), kernel.getWarpgroups());
+    if (auto narrower = dyn_cast<FragmentType>(promote.getFrom().getType()))
+      distribution->width = narrower.getN();
     SideScales rows = rowsOf(promote), columns = columnsOf(promote);
     rows.values = llvm::to_vector(promote.getRowValues());
     columns.values = llvm::to_vector(promote.getColumnValues());

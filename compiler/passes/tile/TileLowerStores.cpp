@@ -15,6 +15,8 @@ namespace {
 constexpr int64_t stagedColumns = 64; // 16-bit results of one row in a warp's buffer
 constexpr int64_t stagedPitch = 144;  // bytes from row to row: 128 and one 16-byte bank shift
 constexpr int64_t warpRows = 16;
+constexpr int64_t stagedTokens = 32;    // columns of a transposed accumulator in a warp's buffer
+constexpr int64_t transposedPitch = 48; // bytes from one to the next: 32, and a 16-byte bank shift
 
 struct LowerStores : tile::impl::TileLowerStoresBase<LowerStores> {
   void runOnOperation() override {
@@ -34,20 +36,27 @@ struct LowerStores : tile::impl::TileLowerStoresBase<LowerStores> {
     columns = store.getView().getType().getShape()[1];
     if (columns % 8 != 0)
       return store.emitOpError("writes columns by the eight, its view has ") << columns;
-    hasWholeTiles = columns % store.getAcc().getType().getColumns() == 0;
+    AccType acc = store.getAcc().getType();
+    hasWholeTiles = columns % (store.getTransposed() ? acc.getRows() : acc.getColumns()) == 0;
     registers = registersOf(code, kernel, store.getAcc());
     pointer = pointerTo(code, store.getView());
     Value stride = StrideOp::create(builder, store.getLoc(), builder.getI64Type(), store.getView());
     strideBytes = code.name(code.mul(stride, element.getIntOrFloatBitWidth() / 8), "yStrideBytes");
-    if (store.getStaged() && (!store.getSharedOffset() || distribution.n % stagedColumns != 0))
+    const int64_t together = store.getTransposed() ? 16 : stagedColumns;
+    if (store.getStaged() && (!store.getSharedOffset() || distribution.n % together != 0))
       return store.emitOpError("has no buffer to stage in; run tile-allocate-shared, and stage "
-                               "fragments of a multiple of 64 columns only");
+                               "fragments of a multiple of ")
+             << together << " columns only";
     auto scheduler = store.getRowsBy() ? store.getRowsBy().getDefiningOp<SchedulerOp>() : nullptr;
     if (store.getRowsBy() && (!scheduler || !scheduler.getIds() || !scheduler.getSharedOffset()))
       return store.emitOpError(
           "finds rows by a scheduler that does not sort them, or has no shared memory yet");
     for (int64_t batch = 0; batch < distribution.fragments(); ++batch) {
-      if (store.getStaged())
+      if (store.getTransposed() && store.getStaged())
+        lowerTransposedStaged(code, store, batch);
+      else if (store.getTransposed())
+        lowerTransposed(code, store, batch);
+      else if (store.getStaged())
         lowerStaged(code, store, batch);
       else
         lowerDirect(code, store, batch);
@@ -118,16 +127,102 @@ struct LowerStores : tile::impl::TileLowerStoresBase<LowerStores> {
     }
   }
 
+  /// Each thread writes the elements it holds: neighbours of two rows of y.
+  void lowerTransposed(Code &code, StoreOp store, int64_t batch) {
+    Value lane = threadValue(kernel, ThreadValue::Lane);
+    Value column = code.add(code.add(warpRow(code, batch), code.shr(lane, 2)), store.getColumn());
+    Value token = code.add(fragmentColumn(code, kernel, distribution, batch),
+                           code.mul(code.bitAnd(lane, 3), 2));
+    OpFoldResult f = code.index(batch);
+    code.unroll(0, distribution.n / 8, 1, [&](Value j) {
+      for (int64_t side : {0, 1}) {
+        Value row = code.add(code.add(token, code.mul(j, 8)), side);
+        code.onlyIf(code.less(row, store.getRows()), [&] {
+          Value line = code.name(offsetOf(code, rowOf(code, store, row), column), "line");
+          for (int64_t down : {0, 8})
+            ifInside(code, code.add(column, down), [&] {
+              Value value = code.get(registers, {f, code.add(code.mul(j, 4), down / 4 + side)});
+              Value offset = code.add(line, down * element.getIntOrFloatBitWidth() / 8);
+              if (element.isF32())
+                ptx::StGlobalF32Op::create(code.builder, code.loc, pointer, offset, value);
+              else
+                ptx::StGlobalB16Op::create(code.builder, code.loc, pointer, offset,
+                                           pack(code, value, value));
+            });
+        });
+      }
+    });
+  }
+
+  /// A warp turns 16 columns of y and 32 of its rows over in its buffer, 16 bytes a thread.
+  void lowerTransposedStaged(Code &code, StoreOp store, int64_t batch) {
+    Location loc = store.getLoc();
+    Value lane = threadValue(kernel, ThreadValue::Lane);
+    Value buffer = warpBuffer(code, store);
+    Value column = code.name(code.add(warpRow(code, batch), store.getColumn()), "firstColumn");
+    Value firstToken = fragmentColumn(code, kernel, distribution, batch);
+    OpFoldResult f = code.index(batch);
+    // stmatrix: eight lanes give the rows of y of one matrix; two matrices side by side are 16
+    // columns, the next two eight rows further down.
+    Value matrixRow = code.add(code.bitAnd(lane, 7), code.mul(code.shr(lane, 4), 8));
+    Value half = code.mul(code.bitAnd(code.shr(lane, 3), 1), 16);
+    Value mine =
+        code.name(code.add(code.add(buffer, code.mul(matrixRow, transposedPitch)), half), "mine");
+    for (int64_t q = 0; q < distribution.n; q += stagedTokens) {
+      const int64_t tokens = std::min(stagedTokens, distribution.n - q);
+      Value first = code.add(firstToken, q);
+      code.onlyIf(code.less(first, store.getRows()), [&] {
+        ptx::SyncwarpOp::create(code.builder, loc);
+        for (int64_t down = 0; down < tokens; down += 16) {
+          SmallVector<Value> packed;
+          for (int64_t i = 0; i < 8; i += 2) {
+            const int64_t index = (q + down) / 2 + i;
+            packed.push_back(pack(code, code.get(registers, {f, code.index(index)}),
+                                  code.get(registers, {f, code.index(index + 1)})));
+          }
+          ptx::StmatrixX4TransOp::create(code.builder, loc, code.add(mine, down * transposedPitch),
+                                         packed[0], packed[1], packed[2], packed[3]);
+        }
+        ptx::SyncwarpOp::create(code.builder, loc);
+        Value chunkColumn = code.add(column, code.shr(half, 1));
+        ifInside(code, chunkColumn, [&] {
+          for (int64_t down = 0; down < tokens; down += 16) {
+            Value row = code.add(code.add(first, down), matrixRow);
+            code.onlyIf(code.less(row, store.getRows()), [&] {
+              storeVector(code, code.add(mine, down * transposedPitch),
+                          offsetOf(code, rowOf(code, store, row), chunkColumn));
+            });
+          }
+        });
+      });
+    }
+  }
+
+  /// The running warp's buffer in shared memory.
+  Value warpBuffer(Code &code, StoreOp store) {
+    Value warp = code.add(code.mul(threadValue(kernel, ThreadValue::Warpgroup), 4),
+                          threadValue(kernel, ThreadValue::WarpInGroup));
+    return code.name(
+        code.add(threadValue(kernel, ThreadValue::SharedBase),
+                 code.add(code.mul(warp, warpRows * stagedPitch), *store.getSharedOffset())),
+        "buffer");
+  }
+
+  /// Moves 16 bytes from shared memory to y.
+  void storeVector(Code &code, Value from, Value offset) {
+    Value vector = ptx::RegsOp::create(code.builder, code.loc,
+                                       ptx::RegsType::get({4}, code.builder.getI32Type()));
+    code.name(vector, "vector");
+    ptx::LdSharedV4Op::create(code.builder, code.loc, from, vector, ArrayRef<OpFoldResult>());
+    ptx::StGlobalV4Op::create(code.builder, code.loc, pointer, offset, vector,
+                              ArrayRef<OpFoldResult>());
+  }
+
   /// A warp gathers 16 rows of 64 results in its buffer and writes them out 16 bytes a thread.
   void lowerStaged(Code &code, StoreOp store, int64_t batch) {
     Location loc = store.getLoc();
     Value lane = threadValue(kernel, ThreadValue::Lane);
-    Value warp = code.add(code.mul(threadValue(kernel, ThreadValue::Warpgroup), 4),
-                          threadValue(kernel, ThreadValue::WarpInGroup));
-    Value buffer = code.name(
-        code.add(threadValue(kernel, ThreadValue::SharedBase),
-                 code.add(code.mul(warp, warpRows * stagedPitch), *store.getSharedOffset())),
-        "buffer");
+    Value buffer = warpBuffer(code, store);
     Value firstRow = code.name(warpRow(code, batch), "firstRow");
     Value column = code.add(fragmentColumn(code, kernel, distribution, batch), store.getColumn());
     OpFoldResult f = code.index(batch);
@@ -158,15 +253,9 @@ struct LowerStores : tile::impl::TileLowerStoresBase<LowerStores> {
             Value row = code.add(r, code.shr(lane, 3));
             Value rowInTile = code.add(firstRow, row);
             code.onlyIf(code.less(rowInTile, store.getRows()), [&] {
-              Value vector = ptx::RegsOp::create(
-                  code.builder, loc, ptx::RegsType::get({4}, code.builder.getI32Type()));
-              code.name(vector, "vector");
               Value from = code.add(code.add(buffer, code.mul(row, stagedPitch)),
                                     code.mul(code.bitAnd(lane, 7), 16));
-              ptx::LdSharedV4Op::create(code.builder, loc, from, vector, ArrayRef<OpFoldResult>());
-              Value offset = offsetOf(code, rowOf(code, store, rowInTile), chunkColumn);
-              ptx::StGlobalV4Op::create(code.builder, loc, pointer, offset, vector,
-                                        ArrayRef<OpFoldResult>());
+              storeVector(code, from, offsetOf(code, rowOf(code, store, rowInTile), chunkColumn));
             });
           });
         });

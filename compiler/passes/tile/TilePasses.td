@@ -68,6 +68,45 @@ def TileStageLoads : TilePass<"tile-stage-loads"> {
 
 //===-- Optional: each makes the kernel faster, none makes it right --------------------------------------------===//
 
+def TileSwapOperands : TilePass<"tile-swap-operands"> {
+  let summary = "Multiply the other way round, so that rows of the result are columns of the accumulator";
+  let description = [{
+    A wgmma has 64 rows, but any multiple of 8 columns. For whole accumulators that nothing divides yet, and all of them or none.
+
+    ```mlir
+    %acc = tile.acc : !tile.acc<64x256>
+    tile.dot %acc, %x, %w
+    tile.store %acc -> %y[%m, %n] rows %rows
+    ```
+    becomes
+    ```mlir
+    %acc = tile.acc : !tile.acc<256x64>
+    tile.dot %acc, %w, %x
+    tile.store %acc -> %y[%m, %n] rows %rows transposed
+    ```
+  }];
+}
+def TileFitColumns : TilePass<"tile-fit-columns"> {
+  let summary = "Give tiles of few rows dots of few columns, where rows of the result are columns of the accumulator";
+  let description = [{
+    The loop over K is there once for each width, and a tile takes the narrowest that holds its rows.
+
+    ```mlir
+    scf.for … { tile.dot %t, %w, %x batch 0 of !tile.acc<128x64> fresh; tile.wait %t; tile.promote %acc, %t … batch 0 }
+    tile.store %acc -> %y[%m, %n] rows %rows transposed
+    ```
+    becomes, with `step = 32`,
+    ```mlir
+    scf.if %rows <= 32 {
+      scf.for … { tile.dot %narrow, %w, %x batch 0 of !tile.acc<128x64> fresh … }
+    } else {
+      scf.for … { tile.dot %t, %w, %x batch 0 of !tile.acc<128x64> fresh … }
+    }
+    ```
+    with a `!tile.fragment<n = 32>` for `%narrow`.
+  }];
+  let options = [Option<"step", "step", "int64_t", "32", "Columns from one width to the next, a multiple of 8">];
+}
 def TileSplitColumns : TilePass<"tile-split-columns"> {
   let summary = "Divide the columns of accumulators, not the rows, among the warpgroups";
   let options = [Option<"n", "n", "int64_t", "0", "Columns of one fragment; 0: as many as leave registers for a second">];

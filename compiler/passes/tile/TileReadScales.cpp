@@ -12,10 +12,11 @@ using namespace moejit::tile;
 
 namespace {
 
-/// Values a thread needs for the columns of a fragment; 0: they stay where they are. One stands for
-/// all columns where one scale covers the fragment. Where every column has its own, a thread takes
-/// those of its columns, as long as registers are left beside two sums of the fragment.
-int64_t columnValues(Value scales, int64_t granule, int64_t n) {
+/// Values a thread needs for the first `width` of the `n` columns of a fragment; 0: they stay where
+/// they are. One stands for all columns where one scale covers the fragment. Where every column has
+/// its own, a thread takes those of its columns, as long as registers are left beside two sums of
+/// the fragment.
+int64_t columnValues(Value scales, int64_t granule, int64_t n, int64_t width) {
   constexpr int64_t mostColumns = 64;
   if (granule % n == 0)
     return 1;
@@ -25,7 +26,7 @@ int64_t columnValues(Value scales, int64_t granule, int64_t n) {
   auto load = scales.getDefiningOp<LoadOp>();
   bool hasRuns = load && load.getItems() && !load.getItems()->getInterleaved() &&
                  load.getItems()->getGranule() * 2 >= n;
-  return granule == 1 && n <= mostColumns && !hasRuns ? n / 4 : 0;
+  return granule == 1 && width <= mostColumns && !hasRuns ? width / 4 : 0;
 }
 
 struct ReadScales : tile::impl::TileReadScalesBase<ReadScales> {
@@ -68,7 +69,8 @@ struct ReadScales : tile::impl::TileReadScalesBase<ReadScales> {
       promote.removeRowGranuleAttr();
     }
     if (Value columns = promote.getColumnScales(); columns && precedesWait(columns)) {
-      int64_t values = columnValues(columns, *promote.getColumnGranule(), distribution->n);
+      int64_t values = columnValues(columns, *promote.getColumnGranule(), distribution->n,
+                                    cast<FragmentType>(promote.getFrom().getType()).getN());
       if (values == 0)
         return;
       promote.getColumnValuesMutable().assign(

@@ -49,8 +49,9 @@ struct StageStores : tile::impl::TileStageStoresBase<StageStores> {
       std::optional<Distribution> distribution =
           distribute(store.getAcc().getType(), kernel.getWarpgroups());
       ViewType view = store.getView().getType();
-      // Staging moves 64 columns at a time, 8 of them a thread.
-      if (!view.getElementType().isF32() && distribution && distribution->n % 64 == 0 &&
+      // Staging moves 64 columns at a time, 8 of them a thread; transposed, 16 columns of acc.
+      const int64_t together = store.getTransposed() ? 16 : 64;
+      if (!view.getElementType().isF32() && distribution && distribution->n % together == 0 &&
           view.getShape()[1] % 8 == 0)
         store.setStaged(true);
     });

@@ -42,12 +42,20 @@ struct SkipEmptyRows : tile::impl::TileSkipEmptyRowsBase<SkipEmptyRows> {
     return false;
   }
 
-  /// True when no row past those the expert owns is ever looked at.
-  static bool storesOnlyRowsOf(Value acc, ForTilesOp tiles) {
-    return llvm::all_of(acc.getUsers(), [&](Operation *user) {
+  /// The side of `acc` that stands for rows of the tile, where no row past those the expert owns is
+  /// ever looked at.
+  static std::optional<Side> sideOfRows(Value acc, ForTilesOp tiles) {
+    std::optional<Side> side;
+    for (Operation *user : acc.getUsers()) {
       auto store = dyn_cast<StoreOp>(user);
-      return !store || store.getRows() == tiles.getTileRows();
-    });
+      if (!store)
+        continue;
+      Side itsSide = store.getTransposed() ? Side::Columns : Side::Rows;
+      if (store.getRows() != tiles.getTileRows() || side.value_or(itsSide) != itsSide)
+        return std::nullopt;
+      side = itsSide;
+    }
+    return side;
   }
 
   void skip(PromoteOp promote) {
@@ -61,21 +69,26 @@ struct SkipEmptyRows : tile::impl::TileSkipEmptyRowsBase<SkipEmptyRows> {
     auto tiles = promote->getParentOfType<ForTilesOp>();
     if (!dot || !tiles || dot.getBatch() != promote.getBatch())
       return;
-    if (!isItsOwn(dot, promote) || !storesOnlyRowsOf(promote.getInto(), tiles))
+    std::optional<Side> side = sideOfRows(promote.getInto(), tiles);
+    if (!side || !isItsOwn(dot, promote))
       return;
     std::optional<Distribution> distribution =
         distribute(promote.getInto().getType(), getOperation().getWarpgroups());
-    bool byRows = distribution->split == Split::Rows && distribution->warpgroups > 1;
-    int64_t firstRow = distribution->batchRow(*promote.getBatch());
+    const bool isRows = *side == Side::Rows;
+    const bool isShared = distribution->warpgroups > 1 &&
+                          distribution->split == (isRows ? Split::Rows : Split::Columns);
+    int64_t batch = *promote.getBatch();
+    int64_t firstRow = isRows ? distribution->batchRow(batch) : distribution->batchColumn(batch);
     // A tile has at least one row, so its first batch is never empty.
-    if (!byRows && firstRow == 0)
+    if (!isShared && firstRow == 0)
       return;
 
     OpBuilder builder(dot);
     Location loc = dot.getLoc();
     Value row = arith::ConstantIntOp::create(builder, loc, firstRow, 32);
-    if (byRows) {
-      Value share = arith::ConstantIntOp::create(builder, loc, distribution->rows, 32);
+    if (isShared) {
+      Value share = arith::ConstantIntOp::create(
+          builder, loc, isRows ? distribution->rows : distribution->columns, 32);
       Value warpgroup = WarpgroupOp::create(builder, loc, builder.getI32Type());
       row = arith::AddIOp::create(builder, loc,
                                   arith::MulIOp::create(builder, loc, warpgroup, share), row);

@@ -17,10 +17,25 @@ namespace {
 
 constexpr int64_t registersPerSm = 65536;
 
-/// Erases what has no effect any more: unused pure ops, loops and branches with nothing in them.
+/// Puts what `branch` does in its place, where it does the same whatever is asked.
+bool mergeAlike(scf::IfOp branch) {
+  if (!branch || branch.getNumResults() != 0 || branch.getElseRegion().empty() ||
+      !OperationEquivalence::isRegionEquivalentTo(&branch.getThenRegion(), &branch.getElseRegion(),
+                                                  OperationEquivalence::IgnoreLocations))
+    return false;
+  Block *body = branch.thenBlock();
+  branch->getBlock()->getOperations().splice(branch->getIterator(), body->getOperations(),
+                                             body->begin(), std::prev(body->end()));
+  branch.erase();
+  return true;
+}
+
+/// Erases what has no effect any more: unused pure ops, loops and branches with nothing in them,
+/// and choices between what is the same.
 void eraseDead(Operation *root) {
   root->walk<WalkOrder::PostOrder, ::mlir::ReverseIterator>([&](Operation *op) {
-    if (op == root || op->hasTrait<OpTrait::IsTerminator>() || !op->use_empty())
+    if (op == root || op->hasTrait<OpTrait::IsTerminator>() || !op->use_empty() ||
+        mergeAlike(dyn_cast<scf::IfOp>(op)))
       return;
     bool isEmpty =
         isa<scf::ForOp, scf::IfOp>(op) && llvm::all_of(op->getRegions(), [](Region &region) {

@@ -344,120 +344,89 @@ moejit_kernel(const __grid_constant__ TensorMap xMap, const __grid_constant__ Te
       }
       const bool v12 = clusterRank == 0;
       const int v13 = clusterRank * 256;
-      const bool v14 = clusterRank > 0;
+      const int v14 = shared + 200704;
+      const int firstOfPart = clusterRank * 64;
+      const int v15 = clusterRank * 8192;
+      const bool v16 = clusterRank > 0;
       while (walk[1] < 258) {
         if (v12) {
-          const int v15 = atom_add_global_i32(workspace, 0ll, 1);
-          ahead[0] = v15 + (grid_size() >> 1);
+          const int v17 = atom_add_global_i32(workspace, 0ll, 1);
+          ahead[0] = v17 + (grid_size() >> 1);
         }
         const int low = walk[2];
         const int high = walk[3];
         const int group = walk[1];
         const int tileInGroup = walk[0] - walk[4];
-        const int v16 = tileInGroup >> 7;
-        const int v17 = tileInGroup - v16 * 128;
-        const int v18 = v16 * 16;
-        const int v19 = ((high - low + 127) >> 7) - v18;
-        const int sweepHeight = v19 < 16 ? v19 : 16;
-        const int v20 = v17 / sweepHeight;
-        const int tileRow = low + (v18 + (v17 - v20 * sweepHeight)) * 128;
-        const int tileColumn = v20 * 512 + v13;
-        const int v21 = high - tileRow;
-        const int rowsInTile = v21 < 128 ? v21 : 128;
-        const int v22 = group - 1;
-        const int v23 = v22 > 0 ? v22 : 0;
-        const int expert = v23 < 255 ? v23 : 255;
+        const int v18 = tileInGroup >> 7;
+        const int v19 = tileInGroup - v18 * 128;
+        const int v20 = v18 * 16;
+        const int v21 = ((high - low + 127) >> 7) - v20;
+        const int sweepHeight = v21 < 16 ? v21 : 16;
+        const int v22 = v19 / sweepHeight;
+        const int tileRow = low + (v20 + (v19 - v22 * sweepHeight)) * 128;
+        const int tileColumn = v22 * 512 + v13;
+        const int v23 = group - 1;
+        const int v24 = v23 > 0 ? v23 : 0;
+        const int expert = v24 < 255 ? v24 : 255;
         const bool isOwned = group > 0 && group < 257;
-        const int v24 = isOwned ? 56 : 0;
-        if (rowsInTile > 64) {
-          const int v25 = shared + 200704;
-          const int firstOfPart = clusterRank * 64;
-          const int v26 = tileRow + firstOfPart;
-          const int v27 = clusterRank * 8192;
-          const int v28 = tileRow & -4;
-          const int v29 = (expert * 32 + (tileColumn >> 7)) * 56;
-          for (int kStep = 0; kStep < v24; ++kStep) {
-            const int k = kStep * 128;
-            const int v30 = k >> 7;
-            const int slot = fill[0];
-            const int phase = fill[1];
-            const int v31 = slot + 50048;
-            mbarrier_wait(slot + 50056, phase ^ 1);
-            mbarrier_expect_tx(v31, 49712);
-            const int v32 = slot + 50176;
-            const bool v33 = v32 == v25;
-            fill[0] = v33 ? shared : v32;
-            fill[1] = phase ^ (int)v33;
-            tma_load_2d_multicast(slot + v27, xMap, k, v26, v31, 3);
-            tma_load_3d(slot + 16384, wMap, k, tileColumn, expert, v31);
-            tma_load_2d(slot + 49152, xScalesMap, v28, v30, v31);
-            const int v34 = v29 + v30;
-            tma_load_1d(slot + 49792, wScalesMap, v34 & -4, v31);
-            tma_load_1d(slot + 49920, wScalesMap, (v34 + 56) & -4, v31);
-          }
-        } else {
-          const int v35 = shared + 200704;
-          const int firstOfPart = clusterRank * 64;
-          const int v36 = tileRow + firstOfPart;
-          const int v37 = clusterRank * 8192;
-          const int v38 = tileRow & -4;
-          const int v39 = (expert * 32 + (tileColumn >> 7)) * 56;
-          for (int kStep = 0; kStep < v24; ++kStep) {
-            const int k = kStep * 128;
-            const int v40 = k >> 7;
-            const int slot = fill[0];
-            const int phase = fill[1];
-            const int v41 = slot + 50048;
-            mbarrier_wait(slot + 50056, phase ^ 1);
-            mbarrier_expect_tx(v41, 49712);
-            const int v42 = slot + 50176;
-            const bool v43 = v42 == v35;
-            fill[0] = v43 ? shared : v42;
-            fill[1] = phase ^ (int)v43;
-            tma_load_2d_multicast(slot + v37, xMap, k, v36, v41, 3);
-            tma_load_3d(slot + 16384, wMap, k, tileColumn, expert, v41);
-            tma_load_2d(slot + 49152, xScalesMap, v38, v40, v41);
-            const int v44 = v39 + v40;
-            tma_load_1d(slot + 49792, wScalesMap, v44 & -4, v41);
-            tma_load_1d(slot + 49920, wScalesMap, (v44 + 56) & -4, v41);
-          }
+        const int v25 = tileRow + firstOfPart;
+        const int v26 = tileRow & -4;
+        const int v27 = (expert * 32 + (tileColumn >> 7)) * 56;
+        for (int kStep = 0; kStep < (isOwned ? 56 : 0); ++kStep) {
+          const int k = kStep * 128;
+          const int v28 = k >> 7;
+          const int slot = fill[0];
+          const int phase = fill[1];
+          const int v29 = slot + 50048;
+          mbarrier_wait(slot + 50056, phase ^ 1);
+          mbarrier_expect_tx(v29, 49712);
+          const int v30 = slot + 50176;
+          const bool v31 = v30 == v14;
+          fill[0] = v31 ? shared : v30;
+          fill[1] = phase ^ (int)v31;
+          tma_load_2d_multicast(slot + v15, xMap, k, v25, v29, 3);
+          tma_load_3d(slot + 16384, wMap, k, tileColumn, expert, v29);
+          tma_load_2d(slot + 49152, xScalesMap, v26, v28, v29);
+          const int v32 = v27 + v28;
+          tma_load_1d(slot + 49792, wScalesMap, v32 & -4, v29);
+          tma_load_1d(slot + 49920, wScalesMap, (v32 + 56) & -4, v29);
         }
-        const int v45 = queue[0];
-        const int v46 = queue[1];
-        const int tileFull = v0 + v45 * 8;
-        const int v47 = v0 + (v45 * 4 + 32);
+        const int v33 = queue[0];
+        const int v34 = queue[1];
+        const int tileFull = v0 + v33 * 8;
+        const int v35 = v0 + (v33 * 4 + 32);
         if (v12) {
-          mbarrier_wait(tileFull + 16, v46 ^ 1);
+          mbarrier_wait(tileFull + 16, v34 ^ 1);
         }
         mbarrier_expect_tx(tileFull, 4);
         if (v12) {
-          const int v48 = ahead[0];
-          st_async_i32(v47, v48, tileFull, 0);
-          st_async_i32(v47, v48, tileFull, 1);
+          const int v36 = ahead[0];
+          st_async_i32(v35, v36, tileFull, 0);
+          st_async_i32(v35, v36, tileFull, 1);
         }
-        if (v14) {
-          mbarrier_wait_cluster(tileFull, v46);
-          const int v49 = ld_shared_i32(v47);
-          ahead[0] = v49;
+        if (v16) {
+          mbarrier_wait_cluster(tileFull, v34);
+          const int v37 = ld_shared_i32(v35);
+          ahead[0] = v37;
           mbarrier_arrive_cluster(tileFull + 16, 0);
         }
-        const int v50 = ahead[0];
-        const bool v51 = v45 == 1;
-        queue[0] = v51 ? 0 : v45 + 1;
-        queue[1] = v46 ^ (int)v51;
-        walk[0] = v50;
+        const int v38 = ahead[0];
+        const bool v39 = v33 == 1;
+        queue[0] = v39 ? 0 : v33 + 1;
+        queue[1] = v34 ^ (int)v39;
+        walk[0] = v38;
         while (true) {
-          const bool v52 = walk[0] >= walk[4] + ((walk[3] - walk[2] + 127) >> 7) * 8;
-          if (!(walk[1] < 258 && v52))
+          const bool v40 = walk[0] >= walk[4] + ((walk[3] - walk[2] + 127) >> 7) * 8;
+          if (!(walk[1] < 258 && v40))
             break;
           const int group_1 = walk[1] + 1;
           const int low_1 = walk[3];
           walk[4] = walk[4] + ((walk[3] - walk[2] + 127) >> 7) * 8;
           walk[1] = group_1;
           walk[2] = low_1;
-          const int v53 = ld_shared_i32(v8 + (group_1 < 256 ? group_1 : 256) * 4);
-          const int v54 = group_1 > 256 ? rows : v53;
-          walk[3] = low_1 > v54 ? low_1 : v54;
+          const int v41 = ld_shared_i32(v8 + (group_1 < 256 ? group_1 : 256) * 4);
+          const int v42 = group_1 > 256 ? rows : v41;
+          walk[3] = low_1 > v42 ? low_1 : v42;
         }
       }
     }
@@ -472,63 +441,63 @@ moejit_kernel(const __grid_constant__ TensorMap xMap, const __grid_constant__ Te
     queue[1] = 0;
     walk[0] = block_index() >> 1;
     walk[4] = 0;
-    const int v55 = shared + 219184;
-    const int firstOwned = ld_shared_i32(v55);
+    const int v43 = shared + 219184;
+    const int firstOwned = ld_shared_i32(v43);
     walk[1] = 0;
     walk[2] = 0;
     walk[3] = firstOwned;
     while (true) {
-      const bool v56 = walk[0] >= walk[4] + ((walk[3] - walk[2] + 127) >> 7) * 8;
-      if (!(walk[1] < 258 && v56))
+      const bool v44 = walk[0] >= walk[4] + ((walk[3] - walk[2] + 127) >> 7) * 8;
+      if (!(walk[1] < 258 && v44))
         break;
       const int group = walk[1] + 1;
       const int low = walk[3];
       walk[4] = walk[4] + ((walk[3] - walk[2] + 127) >> 7) * 8;
       walk[1] = group;
       walk[2] = low;
-      const int v57 = ld_shared_i32(v55 + (group < 256 ? group : 256) * 4);
-      const int v58 = group > 256 ? rows : v57;
-      walk[3] = low > v58 ? low : v58;
+      const int v45 = ld_shared_i32(v43 + (group < 256 ? group : 256) * 4);
+      const int v46 = group > 256 ? rows : v45;
+      walk[3] = low > v46 ? low : v46;
     }
-    const int v59 = clusterRank * 256;
-    const bool v60 = lane == 0;
+    const int v47 = clusterRank * 256;
+    const bool v48 = lane == 0;
     const long long yStrideBytes = yStride * 2ll;
     const int buffer = shared + ((warpgroup * 4 + warpInGroup) * 2304 + 200704);
     const int firstRow = warpInGroup * 16;
-    const int v61 = warpgroup * 128;
+    const int v49 = warpgroup * 128;
     const int firstRow_1 = warpInGroup * 16 + 64;
     while (walk[1] < 258) {
       const int low = walk[2];
       const int high = walk[3];
       const int group = walk[1];
       const int tileInGroup = walk[0] - walk[4];
-      const int v62 = tileInGroup >> 7;
-      const int v63 = tileInGroup - v62 * 128;
-      const int v64 = v62 * 16;
-      const int v65 = ((high - low + 127) >> 7) - v64;
-      const int sweepHeight = v65 < 16 ? v65 : 16;
-      const int v66 = v63 / sweepHeight;
-      const int tileRow = low + (v64 + (v63 - v66 * sweepHeight)) * 128;
-      const int tileColumn = v66 * 512 + v59;
-      const int v67 = high - tileRow;
-      const int rowsInTile = v67 < 128 ? v67 : 128;
-      const int v68 = group - 1;
-      const int v69 = v68 > 0 ? v68 : 0;
-      const int expert = v69 < 255 ? v69 : 255;
+      const int v50 = tileInGroup >> 7;
+      const int v51 = tileInGroup - v50 * 128;
+      const int v52 = v50 * 16;
+      const int v53 = ((high - low + 127) >> 7) - v52;
+      const int sweepHeight = v53 < 16 ? v53 : 16;
+      const int v54 = v51 / sweepHeight;
+      const int tileRow = low + (v52 + (v51 - v54 * sweepHeight)) * 128;
+      const int tileColumn = v54 * 512 + v47;
+      const int v55 = high - tileRow;
+      const int rowsInTile = v55 < 128 ? v55 : 128;
+      const int v56 = group - 1;
+      const int v57 = v56 > 0 ? v56 : 0;
+      const int expert = v57 < 255 ? v57 : 255;
       const bool isOwned = group > 0 && group < 257;
       float acc[2][64];
       float part[64];
       #pragma unroll
-      for (int v70 = 0; v70 < 64; ++v70) {
-        acc[0][v70] = 0.0f;
+      for (int v58 = 0; v58 < 64; ++v58) {
+        acc[0][v58] = 0.0f;
       }
       #pragma unroll
-      for (int v71 = 0; v71 < 64; ++v71) {
-        acc[1][v71] = 0.0f;
+      for (int v59 = 0; v59 < 64; ++v59) {
+        acc[1][v59] = 0.0f;
       }
-      const int v72 = isOwned ? 56 : 0;
+      const int v60 = isOwned ? 56 : 0;
       if (rowsInTile > 64) {
-        for (int kTurn = 0; kTurn < v72; kTurn += 4) {
+        for (int kTurn = 0; kTurn < v60; kTurn += 4) {
           #pragma unroll
           for (int slotIndex = 0; slotIndex < 4; ++slotIndex) {
             const int kStep = kTurn + slotIndex;
@@ -542,201 +511,201 @@ moejit_kernel(const __grid_constant__ TensorMap xMap, const __grid_constant__ Te
             const int descA = (slot >> 4) | 65536;
             const int descB = ((slot + 16384 + warpgroup * 16384) >> 4) | 65536;
             wgmma_m64n128k32_e4m3_e4m3(part, descA, descB, 0);
-            const int v73 = descB + 2;
-            wgmma_m64n128k32_e4m3_e4m3(part, descA + 2, v73, 1);
-            const int v74 = descB + 4;
-            wgmma_m64n128k32_e4m3_e4m3(part, descA + 4, v74, 1);
-            const int v75 = descB + 6;
-            wgmma_m64n128k32_e4m3_e4m3(part, descA + 6, v75, 1);
+            const int v61 = descB + 2;
+            wgmma_m64n128k32_e4m3_e4m3(part, descA + 2, v61, 1);
+            const int v62 = descB + 4;
+            wgmma_m64n128k32_e4m3_e4m3(part, descA + 4, v62, 1);
+            const int v63 = descB + 6;
+            wgmma_m64n128k32_e4m3_e4m3(part, descA + 6, v63, 1);
             wgmma_commit();
-            const int v76 = lane >> 2;
-            const int v77 = warpInGroup * 16;
-            const int v78 = v77 + v76;
-            const int v79 = slot + 49152;
-            const int v80 = tileRow & 3;
-            const float rowScale = ld_shared_f32(v79 + (v78 + v80) * 4);
-            const float rowScaleBelow = ld_shared_f32(v79 + (v78 + 8 + v80) * 4);
-            const int v81 = (warpgroup * 128) >> 7;
-            const int v82 = (expert * 32 + (tileColumn >> 7)) * 56 + (k >> 7);
-            const int v83 = ((v82 + v81 * 56) & 3) * 4;
-            const int v84 = slot + 49792 + v81 * 128 + v83;
-            const float columnScale = ld_shared_f32(v84);
+            const int v64 = lane >> 2;
+            const int v65 = warpInGroup * 16;
+            const int v66 = v65 + v64;
+            const int v67 = slot + 49152;
+            const int v68 = tileRow & 3;
+            const float rowScale = ld_shared_f32(v67 + (v66 + v68) * 4);
+            const float rowScaleBelow = ld_shared_f32(v67 + (v66 + 8 + v68) * 4);
+            const int v69 = (warpgroup * 128) >> 7;
+            const int v70 = (expert * 32 + (tileColumn >> 7)) * 56 + (k >> 7);
+            const int v71 = ((v70 + v69 * 56) & 3) * 4;
+            const int v72 = slot + 49792 + v69 * 128 + v71;
+            const float columnScale = ld_shared_f32(v72);
             wgmma_wait<0>();
             regs_pin(part);
-            const float v85 = mul_f32(rowScale, columnScale);
-            const float v86 = mul_f32(rowScaleBelow, columnScale);
+            const float v73 = mul_f32(rowScale, columnScale);
+            const float v74 = mul_f32(rowScaleBelow, columnScale);
             #pragma unroll
-            for (int v87 = 0; v87 < 64; v87 += 4) {
-              acc[0][v87] = fma_f32(part[v87], v85, acc[0][v87]);
-              const int v88 = v87 + 1;
-              acc[0][v88] = fma_f32(part[v88], v85, acc[0][v88]);
-              const int v89 = v87 + 2;
-              acc[0][v89] = fma_f32(part[v89], v86, acc[0][v89]);
-              const int v90 = v87 + 3;
-              acc[0][v90] = fma_f32(part[v90], v86, acc[0][v90]);
+            for (int v75 = 0; v75 < 64; v75 += 4) {
+              acc[0][v75] = fma_f32(part[v75], v73, acc[0][v75]);
+              const int v76 = v75 + 1;
+              acc[0][v76] = fma_f32(part[v76], v73, acc[0][v76]);
+              const int v77 = v75 + 2;
+              acc[0][v77] = fma_f32(part[v77], v74, acc[0][v77]);
+              const int v78 = v75 + 3;
+              acc[0][v78] = fma_f32(part[v78], v74, acc[0][v78]);
             }
             regs_pin(part);
             wgmma_fence();
             const int descA_1 = ((slot + 8192) >> 4) | 65536;
             wgmma_m64n128k32_e4m3_e4m3(part, descA_1, descB, 0);
-            wgmma_m64n128k32_e4m3_e4m3(part, descA_1 + 2, v73, 1);
-            wgmma_m64n128k32_e4m3_e4m3(part, descA_1 + 4, v74, 1);
-            wgmma_m64n128k32_e4m3_e4m3(part, descA_1 + 6, v75, 1);
+            wgmma_m64n128k32_e4m3_e4m3(part, descA_1 + 2, v61, 1);
+            wgmma_m64n128k32_e4m3_e4m3(part, descA_1 + 4, v62, 1);
+            wgmma_m64n128k32_e4m3_e4m3(part, descA_1 + 6, v63, 1);
             wgmma_commit();
-            const int v91 = v77 + 64 + v76;
-            const float rowScale_1 = ld_shared_f32(v79 + (v91 + v80) * 4);
-            const float rowScaleBelow_1 = ld_shared_f32(v79 + (v91 + 8 + v80) * 4);
-            const float columnScale_1 = ld_shared_f32(v84);
+            const int v79 = v65 + 64 + v64;
+            const float rowScale_1 = ld_shared_f32(v67 + (v79 + v68) * 4);
+            const float rowScaleBelow_1 = ld_shared_f32(v67 + (v79 + 8 + v68) * 4);
+            const float columnScale_1 = ld_shared_f32(v72);
             wgmma_wait<0>();
             regs_pin(part);
-            const int v92 = slot + 50056;
+            const int v80 = slot + 50056;
             syncwarp();
             if (lane < 2) {
-              mbarrier_arrive_cluster(v92, lane);
+              mbarrier_arrive_cluster(v80, lane);
             }
-            const float v93 = mul_f32(rowScale_1, columnScale_1);
-            const float v94 = mul_f32(rowScaleBelow_1, columnScale_1);
+            const float v81 = mul_f32(rowScale_1, columnScale_1);
+            const float v82 = mul_f32(rowScaleBelow_1, columnScale_1);
             #pragma unroll
-            for (int v95 = 0; v95 < 64; v95 += 4) {
-              acc[1][v95] = fma_f32(part[v95], v93, acc[1][v95]);
-              const int v96 = v95 + 1;
-              acc[1][v96] = fma_f32(part[v96], v93, acc[1][v96]);
-              const int v97 = v95 + 2;
-              acc[1][v97] = fma_f32(part[v97], v94, acc[1][v97]);
-              const int v98 = v95 + 3;
-              acc[1][v98] = fma_f32(part[v98], v94, acc[1][v98]);
+            for (int v83 = 0; v83 < 64; v83 += 4) {
+              acc[1][v83] = fma_f32(part[v83], v81, acc[1][v83]);
+              const int v84 = v83 + 1;
+              acc[1][v84] = fma_f32(part[v84], v81, acc[1][v84]);
+              const int v85 = v83 + 2;
+              acc[1][v85] = fma_f32(part[v85], v82, acc[1][v85]);
+              const int v86 = v83 + 3;
+              acc[1][v86] = fma_f32(part[v86], v82, acc[1][v86]);
             }
           }
         }
       } else {
-        const int v99 = shared + 200704;
-        const int v100 = warpgroup * 16384;
-        const int v101 = warpInGroup * 16 + (lane >> 2);
-        const int v102 = tileRow & 3;
-        const int v103 = (v101 + v102) * 4;
-        const int v104 = (v101 + 8 + v102) * 4;
-        const int v105 = (warpgroup * 128) >> 7;
-        const int v106 = (expert * 32 + (tileColumn >> 7)) * 56;
-        const int v107 = v105 * 56;
-        const int v108 = v105 * 128;
-        const bool v109 = lane < 2;
-        for (int kStep = 0; kStep < v72; ++kStep) {
+        const int v87 = shared + 200704;
+        const int v88 = warpgroup * 16384;
+        const int v89 = warpInGroup * 16 + (lane >> 2);
+        const int v90 = tileRow & 3;
+        const int v91 = (v89 + v90) * 4;
+        const int v92 = (v89 + 8 + v90) * 4;
+        const int v93 = (warpgroup * 128) >> 7;
+        const int v94 = (expert * 32 + (tileColumn >> 7)) * 56;
+        const int v95 = v93 * 56;
+        const int v96 = v93 * 128;
+        const bool v97 = lane < 2;
+        for (int kStep = 0; kStep < v60; ++kStep) {
           const int k = kStep * 128;
           const int phase = drain[1];
           const int slot = shfl_idx(drain[0], 0);
           mbarrier_wait(slot + 50048, phase);
-          const int v110 = slot + 50176;
-          const bool v111 = v110 == v99;
-          drain[0] = v111 ? shared : v110;
-          drain[1] = phase ^ (int)v111;
+          const int v98 = slot + 50176;
+          const bool v99 = v98 == v87;
+          drain[0] = v99 ? shared : v98;
+          drain[1] = phase ^ (int)v99;
           regs_pin(part);
           wgmma_fence();
           const int descA = (slot >> 4) | 65536;
-          const int descB = ((slot + 16384 + v100) >> 4) | 65536;
+          const int descB = ((slot + 16384 + v88) >> 4) | 65536;
           wgmma_m64n128k32_e4m3_e4m3(part, descA, descB, 0);
           wgmma_m64n128k32_e4m3_e4m3(part, descA + 2, descB + 2, 1);
           wgmma_m64n128k32_e4m3_e4m3(part, descA + 4, descB + 4, 1);
           wgmma_m64n128k32_e4m3_e4m3(part, descA + 6, descB + 6, 1);
           wgmma_commit();
-          const int v112 = slot + 49152;
-          const float rowScale = ld_shared_f32(v112 + v103);
-          const float rowScaleBelow = ld_shared_f32(v112 + v104);
-          const int v113 = ((v106 + (k >> 7) + v107) & 3) * 4;
-          const float columnScale = ld_shared_f32(slot + 49792 + v108 + v113);
+          const int v100 = slot + 49152;
+          const float rowScale = ld_shared_f32(v100 + v91);
+          const float rowScaleBelow = ld_shared_f32(v100 + v92);
+          const int v101 = ((v94 + (k >> 7) + v95) & 3) * 4;
+          const float columnScale = ld_shared_f32(slot + 49792 + v96 + v101);
           wgmma_wait<0>();
           regs_pin(part);
-          const int v114 = slot + 50056;
+          const int v102 = slot + 50056;
           syncwarp();
-          if (v109) {
-            mbarrier_arrive_cluster(v114, lane);
+          if (v97) {
+            mbarrier_arrive_cluster(v102, lane);
           }
-          const float v115 = mul_f32(rowScale, columnScale);
-          const float v116 = mul_f32(rowScaleBelow, columnScale);
+          const float v103 = mul_f32(rowScale, columnScale);
+          const float v104 = mul_f32(rowScaleBelow, columnScale);
           #pragma unroll
-          for (int v117 = 0; v117 < 64; v117 += 4) {
-            acc[0][v117] = fma_f32(part[v117], v115, acc[0][v117]);
-            const int v118 = v117 + 1;
-            acc[0][v118] = fma_f32(part[v118], v115, acc[0][v118]);
-            const int v119 = v117 + 2;
-            acc[0][v119] = fma_f32(part[v119], v116, acc[0][v119]);
-            const int v120 = v117 + 3;
-            acc[0][v120] = fma_f32(part[v120], v116, acc[0][v120]);
+          for (int v105 = 0; v105 < 64; v105 += 4) {
+            acc[0][v105] = fma_f32(part[v105], v103, acc[0][v105]);
+            const int v106 = v105 + 1;
+            acc[0][v106] = fma_f32(part[v106], v103, acc[0][v106]);
+            const int v107 = v105 + 2;
+            acc[0][v107] = fma_f32(part[v107], v104, acc[0][v107]);
+            const int v108 = v105 + 3;
+            acc[0][v108] = fma_f32(part[v108], v104, acc[0][v108]);
           }
         }
       }
-      const int v121 = queue[0];
-      const int v122 = queue[1];
-      const int tileFull = v0 + v121 * 8;
-      mbarrier_wait_cluster(tileFull, v122);
-      const int v123 = ld_shared_i32(v0 + (v121 * 4 + 32));
-      const int v124 = shfl_idx(v123, 0);
+      const int v109 = queue[0];
+      const int v110 = queue[1];
+      const int tileFull = v0 + v109 * 8;
+      mbarrier_wait_cluster(tileFull, v110);
+      const int v111 = ld_shared_i32(v0 + (v109 * 4 + 32));
+      const int v112 = shfl_idx(v111, 0);
       syncwarp();
-      if (v60) {
+      if (v48) {
         mbarrier_arrive_cluster(tileFull + 16, 0);
       }
-      const bool v125 = v121 == 1;
-      queue[0] = v125 ? 0 : v121 + 1;
-      queue[1] = v122 ^ (int)v125;
-      walk[0] = v124;
+      const bool v113 = v109 == 1;
+      queue[0] = v113 ? 0 : v109 + 1;
+      queue[1] = v110 ^ (int)v113;
+      walk[0] = v112;
       while (true) {
-        const bool v126 = walk[0] >= walk[4] + ((walk[3] - walk[2] + 127) >> 7) * 8;
-        if (!(walk[1] < 258 && v126))
+        const bool v114 = walk[0] >= walk[4] + ((walk[3] - walk[2] + 127) >> 7) * 8;
+        if (!(walk[1] < 258 && v114))
           break;
         const int group_1 = walk[1] + 1;
         const int low_1 = walk[3];
         walk[4] = walk[4] + ((walk[3] - walk[2] + 127) >> 7) * 8;
         walk[1] = group_1;
         walk[2] = low_1;
-        const int v127 = ld_shared_i32(v55 + (group_1 < 256 ? group_1 : 256) * 4);
-        const int v128 = group_1 > 256 ? rows : v127;
-        walk[3] = low_1 > v128 ? low_1 : v128;
+        const int v115 = ld_shared_i32(v43 + (group_1 < 256 ? group_1 : 256) * 4);
+        const int v116 = group_1 > 256 ? rows : v115;
+        walk[3] = low_1 > v116 ? low_1 : v116;
       }
-      const int v129 = v61 + tileColumn;
+      const int v117 = v49 + tileColumn;
       if (firstRow < rowsInTile) {
         const int into = buffer + (lane & 15) * 144 + (lane >> 4) * 16;
         syncwarp();
         #pragma unroll
-        for (int v130 = 0; v130 < 8; v130 += 2) {
-          const int v131 = v130 * 4;
-          const int v132 = cvt_bf16x2_f32(acc[0][v131 + 2], acc[0][v131 + 3]);
-          const int v133 = cvt_bf16x2_f32(acc[0][v131 + 4], acc[0][v131 + 5]);
-          const int v134 = cvt_bf16x2_f32(acc[0][v131 + 6], acc[0][v131 + 7]);
-          stmatrix_x4(into + v130 * 16, cvt_bf16x2_f32(acc[0][v131], acc[0][v131 + 1]), v132, v133, v134);
+        for (int v118 = 0; v118 < 8; v118 += 2) {
+          const int v119 = v118 * 4;
+          const int v120 = cvt_bf16x2_f32(acc[0][v119 + 2], acc[0][v119 + 3]);
+          const int v121 = cvt_bf16x2_f32(acc[0][v119 + 4], acc[0][v119 + 5]);
+          const int v122 = cvt_bf16x2_f32(acc[0][v119 + 6], acc[0][v119 + 7]);
+          stmatrix_x4(into + v118 * 16, cvt_bf16x2_f32(acc[0][v119], acc[0][v119 + 1]), v120, v121, v122);
         }
         syncwarp();
-        const int v135 = lane & 7;
-        const int v136 = v129 + v135 * 8;
+        const int v123 = lane & 7;
+        const int v124 = v117 + v123 * 8;
         #pragma unroll
-        for (int v137 = 0; v137 < 16; v137 += 4) {
-          const int v138 = v137 + (lane >> 3);
-          const int v139 = firstRow + v138;
-          if (v139 < rowsInTile) {
+        for (int v125 = 0; v125 < 16; v125 += 4) {
+          const int v126 = v125 + (lane >> 3);
+          const int v127 = firstRow + v126;
+          if (v127 < rowsInTile) {
+            const long long v128 = (long long)(tileRow + v127) * yStrideBytes + (long long)v124 * 2ll;
             int vector[4];
-            ld_shared_v4(buffer + v138 * 144 + v135 * 16, vector);
-            const long long v140 = (long long)(tileRow + v139) * yStrideBytes + (long long)v136 * 2ll;
-            st_global_v4(y, v140, vector);
+            ld_shared_v4(buffer + v126 * 144 + v123 * 16, vector);
+            st_global_v4(y, v128, vector);
           }
         }
         syncwarp();
         #pragma unroll
-        for (int v141 = 0; v141 < 8; v141 += 2) {
-          const int v142 = v141 * 4;
-          const int v143 = cvt_bf16x2_f32(acc[0][v142 + 32], acc[0][v142 + 33]);
-          const int v144 = cvt_bf16x2_f32(acc[0][v142 + 34], acc[0][v142 + 35]);
-          const int v145 = cvt_bf16x2_f32(acc[0][v142 + 36], acc[0][v142 + 37]);
-          stmatrix_x4(into + v141 * 16, v143, v144, v145, cvt_bf16x2_f32(acc[0][v142 + 38], acc[0][v142 + 39]));
+        for (int v129 = 0; v129 < 8; v129 += 2) {
+          const int v130 = v129 * 4;
+          const int v131 = cvt_bf16x2_f32(acc[0][v130 + 32], acc[0][v130 + 33]);
+          const int v132 = cvt_bf16x2_f32(acc[0][v130 + 34], acc[0][v130 + 35]);
+          const int v133 = cvt_bf16x2_f32(acc[0][v130 + 36], acc[0][v130 + 37]);
+          stmatrix_x4(into + v129 * 16, v131, v132, v133, cvt_bf16x2_f32(acc[0][v130 + 38], acc[0][v130 + 39]));
         }
         syncwarp();
-        const int v146 = v136 + 64;
+        const int v134 = v124 + 64;
         #pragma unroll
-        for (int v147 = 0; v147 < 16; v147 += 4) {
-          const int v148 = v147 + (lane >> 3);
-          const int v149 = firstRow + v148;
-          if (v149 < rowsInTile) {
+        for (int v135 = 0; v135 < 16; v135 += 4) {
+          const int v136 = v135 + (lane >> 3);
+          const int v137 = firstRow + v136;
+          if (v137 < rowsInTile) {
+            const long long v138 = (long long)(tileRow + v137) * yStrideBytes + (long long)v134 * 2ll;
             int vector[4];
-            ld_shared_v4(buffer + v148 * 144 + v135 * 16, vector);
-            const long long v150 = (long long)(tileRow + v149) * yStrideBytes + (long long)v146 * 2ll;
-            st_global_v4(y, v150, vector);
+            ld_shared_v4(buffer + v136 * 144 + v123 * 16, vector);
+            st_global_v4(y, v138, vector);
           }
         }
       }
@@ -744,47 +713,47 @@ moejit_kernel(const __grid_constant__ TensorMap xMap, const __grid_constant__ Te
         const int into = buffer + (lane & 15) * 144 + (lane >> 4) * 16;
         syncwarp();
         #pragma unroll
-        for (int v151 = 0; v151 < 8; v151 += 2) {
-          const int v152 = v151 * 4;
-          const int v153 = cvt_bf16x2_f32(acc[1][v152 + 2], acc[1][v152 + 3]);
-          const int v154 = cvt_bf16x2_f32(acc[1][v152 + 4], acc[1][v152 + 5]);
-          const int v155 = cvt_bf16x2_f32(acc[1][v152 + 6], acc[1][v152 + 7]);
-          stmatrix_x4(into + v151 * 16, cvt_bf16x2_f32(acc[1][v152], acc[1][v152 + 1]), v153, v154, v155);
+        for (int v139 = 0; v139 < 8; v139 += 2) {
+          const int v140 = v139 * 4;
+          const int v141 = cvt_bf16x2_f32(acc[1][v140 + 2], acc[1][v140 + 3]);
+          const int v142 = cvt_bf16x2_f32(acc[1][v140 + 4], acc[1][v140 + 5]);
+          const int v143 = cvt_bf16x2_f32(acc[1][v140 + 6], acc[1][v140 + 7]);
+          stmatrix_x4(into + v139 * 16, cvt_bf16x2_f32(acc[1][v140], acc[1][v140 + 1]), v141, v142, v143);
         }
         syncwarp();
-        const int v156 = lane & 7;
-        const int v157 = v129 + v156 * 8;
+        const int v144 = lane & 7;
+        const int v145 = v117 + v144 * 8;
         #pragma unroll
-        for (int v158 = 0; v158 < 16; v158 += 4) {
-          const int v159 = v158 + (lane >> 3);
-          const int v160 = firstRow_1 + v159;
-          if (v160 < rowsInTile) {
+        for (int v146 = 0; v146 < 16; v146 += 4) {
+          const int v147 = v146 + (lane >> 3);
+          const int v148 = firstRow_1 + v147;
+          if (v148 < rowsInTile) {
+            const long long v149 = (long long)(tileRow + v148) * yStrideBytes + (long long)v145 * 2ll;
             int vector[4];
-            ld_shared_v4(buffer + v159 * 144 + v156 * 16, vector);
-            const long long v161 = (long long)(tileRow + v160) * yStrideBytes + (long long)v157 * 2ll;
-            st_global_v4(y, v161, vector);
+            ld_shared_v4(buffer + v147 * 144 + v144 * 16, vector);
+            st_global_v4(y, v149, vector);
           }
         }
         syncwarp();
         #pragma unroll
-        for (int v162 = 0; v162 < 8; v162 += 2) {
-          const int v163 = v162 * 4;
-          const int v164 = cvt_bf16x2_f32(acc[1][v163 + 32], acc[1][v163 + 33]);
-          const int v165 = cvt_bf16x2_f32(acc[1][v163 + 34], acc[1][v163 + 35]);
-          const int v166 = cvt_bf16x2_f32(acc[1][v163 + 36], acc[1][v163 + 37]);
-          stmatrix_x4(into + v162 * 16, v164, v165, v166, cvt_bf16x2_f32(acc[1][v163 + 38], acc[1][v163 + 39]));
+        for (int v150 = 0; v150 < 8; v150 += 2) {
+          const int v151 = v150 * 4;
+          const int v152 = cvt_bf16x2_f32(acc[1][v151 + 32], acc[1][v151 + 33]);
+          const int v153 = cvt_bf16x2_f32(acc[1][v151 + 34], acc[1][v151 + 35]);
+          const int v154 = cvt_bf16x2_f32(acc[1][v151 + 36], acc[1][v151 + 37]);
+          stmatrix_x4(into + v150 * 16, v152, v153, v154, cvt_bf16x2_f32(acc[1][v151 + 38], acc[1][v151 + 39]));
         }
         syncwarp();
-        const int v167 = v157 + 64;
+        const int v155 = v145 + 64;
         #pragma unroll
-        for (int v168 = 0; v168 < 16; v168 += 4) {
-          const int v169 = v168 + (lane >> 3);
-          const int v170 = firstRow_1 + v169;
-          if (v170 < rowsInTile) {
+        for (int v156 = 0; v156 < 16; v156 += 4) {
+          const int v157 = v156 + (lane >> 3);
+          const int v158 = firstRow_1 + v157;
+          if (v158 < rowsInTile) {
+            const long long v159 = (long long)(tileRow + v158) * yStrideBytes + (long long)v155 * 2ll;
             int vector[4];
-            ld_shared_v4(buffer + v169 * 144 + v156 * 16, vector);
-            const long long v171 = (long long)(tileRow + v170) * yStrideBytes + (long long)v167 * 2ll;
-            st_global_v4(y, v171, vector);
+            ld_shared_v4(buffer + v157 * 144 + v144 * 16, vector);
+            st_global_v4(y, v159, vector);
           }
         }
       }

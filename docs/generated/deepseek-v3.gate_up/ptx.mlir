@@ -25,9 +25,9 @@ module {
     %c-4_i32 = arith.constant -4 : i32
     %c49152_i32 = arith.constant 49152 : i32
     %c16384_i32 = arith.constant 16384 : i32
+    %c64_i32 = arith.constant 64 : i32
     %c200704_i32 = arith.constant 200704 : i32
     %c49712_i32 = arith.constant 49712 : i32
-    %c64_i32 = arith.constant 64 : i32
     %c56_i32 = arith.constant 56 : i32
     %c255_i32 = arith.constant 255 : i32
     %c512_i32 = arith.constant 512 : i32
@@ -121,250 +121,203 @@ module {
         ptx.regs_set %c0_i32, %16[2] : !ptx.regs<5xi32>
         ptx.regs_set %22, %16[3] : !ptx.regs<5xi32>
         scf.while : () -> () {
-          %26 = ptx.regs_get %16[2] : !ptx.regs<5xi32>
-          %27 = ptx.regs_get %16[3] : !ptx.regs<5xi32>
-          %28 = arith.subi %27, %26 : i32
-          %29 = arith.addi %28, %c127_i32 : i32
-          %30 = arith.shrsi %29, %c7_i32 : i32
-          %31 = arith.muli %30, %c8_i32 : i32
-          %32 = ptx.regs_get %16[4] : !ptx.regs<5xi32>
-          %33 = arith.addi %32, %31 : i32
-          %34 = ptx.regs_get %16[0] : !ptx.regs<5xi32>
-          %35 = arith.cmpi sge, %34, %33 : i32
-          %36 = ptx.regs_get %16[1] : !ptx.regs<5xi32>
-          %37 = arith.cmpi slt, %36, %c258_i32 : i32
-          %38 = arith.andi %37, %35 : i1
-          scf.condition(%38)
+          %29 = ptx.regs_get %16[2] : !ptx.regs<5xi32>
+          %30 = ptx.regs_get %16[3] : !ptx.regs<5xi32>
+          %31 = arith.subi %30, %29 : i32
+          %32 = arith.addi %31, %c127_i32 : i32
+          %33 = arith.shrsi %32, %c7_i32 : i32
+          %34 = arith.muli %33, %c8_i32 : i32
+          %35 = ptx.regs_get %16[4] : !ptx.regs<5xi32>
+          %36 = arith.addi %35, %34 : i32
+          %37 = ptx.regs_get %16[0] : !ptx.regs<5xi32>
+          %38 = arith.cmpi sge, %37, %36 : i32
+          %39 = ptx.regs_get %16[1] : !ptx.regs<5xi32>
+          %40 = arith.cmpi slt, %39, %c258_i32 : i32
+          %41 = arith.andi %40, %38 : i1
+          scf.condition(%41)
         } do {
-          %26 = ptx.regs_get %16[2] : !ptx.regs<5xi32>
-          %27 = ptx.regs_get %16[3] : !ptx.regs<5xi32>
-          %28 = arith.subi %27, %26 : i32
-          %29 = arith.addi %28, %c127_i32 : i32
-          %30 = arith.shrsi %29, %c7_i32 : i32
-          %31 = arith.muli %30, %c8_i32 : i32
-          %32 = ptx.regs_get %16[4] : !ptx.regs<5xi32>
-          %33 = arith.addi %32, %31 : i32
-          %34 = ptx.regs_get %16[1] : !ptx.regs<5xi32>
-          %35 = arith.addi %34, %c1_i32 {ptx.name = "group"} : i32
-          %36 = ptx.regs_get %16[3] {ptx.name = "low"} : !ptx.regs<5xi32>
-          ptx.regs_set %33, %16[4] : !ptx.regs<5xi32>
-          ptx.regs_set %35, %16[1] : !ptx.regs<5xi32>
-          ptx.regs_set %36, %16[2] : !ptx.regs<5xi32>
-          %37 = arith.minsi %35, %c256_i32 : i32
-          %38 = arith.muli %37, %c4_i32 : i32
-          %39 = arith.addi %21, %38 : i32
-          %40 = ptx.ld_shared_i32 %39
-          %41 = arith.cmpi sgt, %35, %c256_i32 : i32
-          %42 = arith.select %41, %rows, %40 : i32
-          %43 = arith.maxsi %36, %42 : i32
-          ptx.regs_set %43, %16[3] : !ptx.regs<5xi32>
+          %29 = ptx.regs_get %16[2] : !ptx.regs<5xi32>
+          %30 = ptx.regs_get %16[3] : !ptx.regs<5xi32>
+          %31 = arith.subi %30, %29 : i32
+          %32 = arith.addi %31, %c127_i32 : i32
+          %33 = arith.shrsi %32, %c7_i32 : i32
+          %34 = arith.muli %33, %c8_i32 : i32
+          %35 = ptx.regs_get %16[4] : !ptx.regs<5xi32>
+          %36 = arith.addi %35, %34 : i32
+          %37 = ptx.regs_get %16[1] : !ptx.regs<5xi32>
+          %38 = arith.addi %37, %c1_i32 {ptx.name = "group"} : i32
+          %39 = ptx.regs_get %16[3] {ptx.name = "low"} : !ptx.regs<5xi32>
+          ptx.regs_set %36, %16[4] : !ptx.regs<5xi32>
+          ptx.regs_set %38, %16[1] : !ptx.regs<5xi32>
+          ptx.regs_set %39, %16[2] : !ptx.regs<5xi32>
+          %40 = arith.minsi %38, %c256_i32 : i32
+          %41 = arith.muli %40, %c4_i32 : i32
+          %42 = arith.addi %21, %41 : i32
+          %43 = ptx.ld_shared_i32 %42
+          %44 = arith.cmpi sgt, %38, %c256_i32 : i32
+          %45 = arith.select %44, %rows, %43 : i32
+          %46 = arith.maxsi %39, %45 : i32
+          ptx.regs_set %46, %16[3] : !ptx.regs<5xi32>
           scf.yield
         }
         %23 = arith.cmpi eq, %9, %c0_i32 : i32
         %24 = arith.muli %9, %c256_i32 : i32
-        %25 = arith.cmpi sgt, %9, %c0_i32 : i32
+        %25 = arith.addi %8, %c200704_i32 : i32
+        %26 = arith.muli %9, %c64_i32 {ptx.name = "firstOfPart"} : i32
+        %27 = arith.muli %9, %c8192_i32 : i32
+        %28 = arith.cmpi sgt, %9, %c0_i32 : i32
         scf.while : () -> () {
-          %26 = ptx.regs_get %16[1] : !ptx.regs<5xi32>
-          %27 = arith.cmpi slt, %26, %c258_i32 : i32
-          scf.condition(%27)
+          %29 = ptx.regs_get %16[1] : !ptx.regs<5xi32>
+          %30 = arith.cmpi slt, %29, %c258_i32 : i32
+          scf.condition(%30)
         } do {
           scf.if %23 {
-            %72 = ptx.atom_add_global_i32 %workspace, %c0_i64, %c1_i32
-            %73 = ptx.grid_size
-            %74 = arith.shrsi %73, %c1_i32 : i32
-            %75 = arith.addi %72, %74 : i32
-            ptx.regs_set %75, %18[0] : !ptx.regs<1xi32>
+            %78 = ptx.atom_add_global_i32 %workspace, %c0_i64, %c1_i32
+            %79 = ptx.grid_size
+            %80 = arith.shrsi %79, %c1_i32 : i32
+            %81 = arith.addi %78, %80 : i32
+            ptx.regs_set %81, %18[0] : !ptx.regs<1xi32>
           }
-          %26 = ptx.regs_get %16[2] {ptx.name = "low"} : !ptx.regs<5xi32>
-          %27 = ptx.regs_get %16[3] {ptx.name = "high"} : !ptx.regs<5xi32>
-          %28 = ptx.regs_get %16[1] {ptx.name = "group"} : !ptx.regs<5xi32>
-          %29 = ptx.regs_get %16[4] : !ptx.regs<5xi32>
-          %30 = ptx.regs_get %16[0] : !ptx.regs<5xi32>
-          %31 = arith.subi %30, %29 {ptx.name = "tileInGroup"} : i32
-          %32 = arith.shrsi %31, %c7_i32 : i32
-          %33 = arith.muli %32, %c128_i32 : i32
-          %34 = arith.subi %31, %33 : i32
-          %35 = arith.muli %32, %c16_i32 : i32
-          %36 = arith.subi %27, %26 : i32
-          %37 = arith.addi %36, %c127_i32 : i32
-          %38 = arith.shrsi %37, %c7_i32 : i32
-          %39 = arith.subi %38, %35 : i32
-          %40 = arith.minsi %39, %c16_i32 {ptx.name = "sweepHeight"} : i32
-          %41 = arith.divsi %34, %40 : i32
-          %42 = arith.muli %41, %40 : i32
-          %43 = arith.subi %34, %42 : i32
-          %44 = arith.addi %35, %43 : i32
-          %45 = arith.muli %44, %c128_i32 : i32
-          %46 = arith.addi %26, %45 {ptx.name = "tileRow"} : i32
-          %47 = arith.muli %41, %c512_i32 : i32
-          %48 = arith.addi %47, %24 {ptx.name = "tileColumn"} : i32
-          %49 = arith.subi %27, %46 : i32
-          %50 = arith.minsi %49, %c128_i32 {ptx.name = "rowsInTile"} : i32
-          %51 = arith.addi %28, %c-1_i32 : i32
-          %52 = arith.maxsi %51, %c0_i32 : i32
-          %53 = arith.minsi %52, %c255_i32 {ptx.name = "expert"} : i32
-          %54 = arith.cmpi slt, %28, %c257_i32 : i32
-          %55 = arith.cmpi sgt, %28, %c0_i32 : i32
-          %56 = arith.andi %55, %54 {ptx.name = "isOwned"} : i1
-          %57 = arith.select %56, %c56_i32, %c0_i32 : i32
-          %58 = arith.cmpi sgt, %50, %c64_i32 : i32
-          scf.if %58 {
-            %72 = arith.shrsi %48, %c7_i32 : i32
-            %73 = arith.addi %8, %c200704_i32 : i32
-            %74 = arith.muli %9, %c64_i32 {ptx.name = "firstOfPart"} : i32
-            %75 = arith.addi %46, %74 : i32
-            %76 = arith.muli %9, %c8192_i32 : i32
-            %77 = arith.andi %46, %c-4_i32 : i32
-            %78 = arith.muli %53, %c32_i32 : i32
-            %79 = arith.addi %78, %72 : i32
-            %80 = arith.muli %79, %c56_i32 : i32
-            scf.for %arg0 = %c0_i32 to %57 step %c1_i32  : i32 {
-              %81 = arith.muli %arg0, %c128_i32 {ptx.name = "k"} : i32
-              %82 = arith.shrsi %81, %c7_i32 : i32
-              %83 = ptx.regs_get %15[0] {ptx.name = "slot"} : !ptx.regs<2xi32>
-              %84 = ptx.regs_get %15[1] {ptx.name = "phase"} : !ptx.regs<2xi32>
-              %85 = arith.addi %83, %c50048_i32 : i32
-              %86 = arith.xori %84, %c1_i32 : i32
-              %87 = arith.addi %83, %c50056_i32 : i32
-              ptx.mbarrier_wait %87, %86
-              ptx.mbarrier_expect_tx %85, %c49712_i32
-              %88 = arith.addi %83, %c50176_i32 : i32
-              %89 = arith.cmpi eq, %88, %73 : i32
-              %90 = arith.select %89, %8, %88 : i32
-              ptx.regs_set %90, %15[0] : !ptx.regs<2xi32>
-              %91 = arith.extui %89 : i1 to i32
-              %92 = arith.xori %84, %91 : i32
-              ptx.regs_set %92, %15[1] : !ptx.regs<2xi32>
-              %93 = arith.addi %83, %76 : i32
-              ptx.tma_load %93, %xMap[%81, %75], %85 multicast %c3_i32
-              %94 = arith.addi %83, %c16384_i32 : i32
-              ptx.tma_load %94, %wMap[%81, %48, %53], %85
-              %95 = arith.addi %83, %c49152_i32 : i32
-              ptx.tma_load %95, %xScalesMap[%77, %82], %85
-              %96 = arith.addi %83, %c49792_i32 : i32
-              %97 = arith.addi %80, %82 : i32
-              %98 = arith.andi %97, %c-4_i32 : i32
-              ptx.tma_load %96, %wScalesMap[%98], %85
-              %99 = arith.addi %97, %c56_i32 : i32
-              %100 = arith.andi %99, %c-4_i32 : i32
-              %101 = arith.addi %83, %c49920_i32 : i32
-              ptx.tma_load %101, %wScalesMap[%100], %85
-            } {ptx.name = "kStep"}
-          } else {
-            %72 = arith.shrsi %48, %c7_i32 : i32
-            %73 = arith.addi %8, %c200704_i32 : i32
-            %74 = arith.muli %9, %c64_i32 {ptx.name = "firstOfPart"} : i32
-            %75 = arith.addi %46, %74 : i32
-            %76 = arith.muli %9, %c8192_i32 : i32
-            %77 = arith.andi %46, %c-4_i32 : i32
-            %78 = arith.muli %53, %c32_i32 : i32
-            %79 = arith.addi %78, %72 : i32
-            %80 = arith.muli %79, %c56_i32 : i32
-            scf.for %arg0 = %c0_i32 to %57 step %c1_i32  : i32 {
-              %81 = arith.muli %arg0, %c128_i32 {ptx.name = "k"} : i32
-              %82 = arith.shrsi %81, %c7_i32 : i32
-              %83 = ptx.regs_get %15[0] {ptx.name = "slot"} : !ptx.regs<2xi32>
-              %84 = ptx.regs_get %15[1] {ptx.name = "phase"} : !ptx.regs<2xi32>
-              %85 = arith.addi %83, %c50048_i32 : i32
-              %86 = arith.xori %84, %c1_i32 : i32
-              %87 = arith.addi %83, %c50056_i32 : i32
-              ptx.mbarrier_wait %87, %86
-              ptx.mbarrier_expect_tx %85, %c49712_i32
-              %88 = arith.addi %83, %c50176_i32 : i32
-              %89 = arith.cmpi eq, %88, %73 : i32
-              %90 = arith.select %89, %8, %88 : i32
-              ptx.regs_set %90, %15[0] : !ptx.regs<2xi32>
-              %91 = arith.extui %89 : i1 to i32
-              %92 = arith.xori %84, %91 : i32
-              ptx.regs_set %92, %15[1] : !ptx.regs<2xi32>
-              %93 = arith.addi %83, %76 : i32
-              ptx.tma_load %93, %xMap[%81, %75], %85 multicast %c3_i32
-              %94 = arith.addi %83, %c16384_i32 : i32
-              ptx.tma_load %94, %wMap[%81, %48, %53], %85
-              %95 = arith.addi %83, %c49152_i32 : i32
-              ptx.tma_load %95, %xScalesMap[%77, %82], %85
-              %96 = arith.addi %83, %c49792_i32 : i32
-              %97 = arith.addi %80, %82 : i32
-              %98 = arith.andi %97, %c-4_i32 : i32
-              ptx.tma_load %96, %wScalesMap[%98], %85
-              %99 = arith.addi %97, %c56_i32 : i32
-              %100 = arith.andi %99, %c-4_i32 : i32
-              %101 = arith.addi %83, %c49920_i32 : i32
-              ptx.tma_load %101, %wScalesMap[%100], %85
-            } {ptx.name = "kStep"}
-          }
-          %59 = ptx.regs_get %17[0] : !ptx.regs<2xi32>
-          %60 = ptx.regs_get %17[1] : !ptx.regs<2xi32>
-          %61 = arith.muli %59, %c8_i32 : i32
-          %62 = arith.addi %10, %61 {ptx.name = "tileFull"} : i32
-          %63 = arith.muli %59, %c4_i32 : i32
-          %64 = arith.addi %63, %c32_i32 : i32
-          %65 = arith.addi %10, %64 : i32
+          %29 = ptx.regs_get %16[2] {ptx.name = "low"} : !ptx.regs<5xi32>
+          %30 = ptx.regs_get %16[3] {ptx.name = "high"} : !ptx.regs<5xi32>
+          %31 = ptx.regs_get %16[1] {ptx.name = "group"} : !ptx.regs<5xi32>
+          %32 = ptx.regs_get %16[4] : !ptx.regs<5xi32>
+          %33 = ptx.regs_get %16[0] : !ptx.regs<5xi32>
+          %34 = arith.subi %33, %32 {ptx.name = "tileInGroup"} : i32
+          %35 = arith.shrsi %34, %c7_i32 : i32
+          %36 = arith.muli %35, %c128_i32 : i32
+          %37 = arith.subi %34, %36 : i32
+          %38 = arith.muli %35, %c16_i32 : i32
+          %39 = arith.subi %30, %29 : i32
+          %40 = arith.addi %39, %c127_i32 : i32
+          %41 = arith.shrsi %40, %c7_i32 : i32
+          %42 = arith.subi %41, %38 : i32
+          %43 = arith.minsi %42, %c16_i32 {ptx.name = "sweepHeight"} : i32
+          %44 = arith.divsi %37, %43 : i32
+          %45 = arith.muli %44, %43 : i32
+          %46 = arith.subi %37, %45 : i32
+          %47 = arith.addi %38, %46 : i32
+          %48 = arith.muli %47, %c128_i32 : i32
+          %49 = arith.addi %29, %48 {ptx.name = "tileRow"} : i32
+          %50 = arith.muli %44, %c512_i32 : i32
+          %51 = arith.addi %50, %24 {ptx.name = "tileColumn"} : i32
+          %52 = arith.addi %31, %c-1_i32 : i32
+          %53 = arith.maxsi %52, %c0_i32 : i32
+          %54 = arith.minsi %53, %c255_i32 {ptx.name = "expert"} : i32
+          %55 = arith.cmpi slt, %31, %c257_i32 : i32
+          %56 = arith.cmpi sgt, %31, %c0_i32 : i32
+          %57 = arith.andi %56, %55 {ptx.name = "isOwned"} : i1
+          %58 = arith.select %57, %c56_i32, %c0_i32 : i32
+          %59 = arith.shrsi %51, %c7_i32 : i32
+          %60 = arith.addi %49, %26 : i32
+          %61 = arith.andi %49, %c-4_i32 : i32
+          %62 = arith.muli %54, %c32_i32 : i32
+          %63 = arith.addi %62, %59 : i32
+          %64 = arith.muli %63, %c56_i32 : i32
+          scf.for %arg0 = %c0_i32 to %58 step %c1_i32  : i32 {
+            %78 = arith.muli %arg0, %c128_i32 {ptx.name = "k"} : i32
+            %79 = arith.shrsi %78, %c7_i32 : i32
+            %80 = ptx.regs_get %15[0] {ptx.name = "slot"} : !ptx.regs<2xi32>
+            %81 = ptx.regs_get %15[1] {ptx.name = "phase"} : !ptx.regs<2xi32>
+            %82 = arith.addi %80, %c50048_i32 : i32
+            %83 = arith.xori %81, %c1_i32 : i32
+            %84 = arith.addi %80, %c50056_i32 : i32
+            ptx.mbarrier_wait %84, %83
+            ptx.mbarrier_expect_tx %82, %c49712_i32
+            %85 = arith.addi %80, %c50176_i32 : i32
+            %86 = arith.cmpi eq, %85, %25 : i32
+            %87 = arith.select %86, %8, %85 : i32
+            ptx.regs_set %87, %15[0] : !ptx.regs<2xi32>
+            %88 = arith.extui %86 : i1 to i32
+            %89 = arith.xori %81, %88 : i32
+            ptx.regs_set %89, %15[1] : !ptx.regs<2xi32>
+            %90 = arith.addi %80, %27 : i32
+            ptx.tma_load %90, %xMap[%78, %60], %82 multicast %c3_i32
+            %91 = arith.addi %80, %c16384_i32 : i32
+            ptx.tma_load %91, %wMap[%78, %51, %54], %82
+            %92 = arith.addi %80, %c49152_i32 : i32
+            ptx.tma_load %92, %xScalesMap[%61, %79], %82
+            %93 = arith.addi %80, %c49792_i32 : i32
+            %94 = arith.addi %64, %79 : i32
+            %95 = arith.andi %94, %c-4_i32 : i32
+            ptx.tma_load %93, %wScalesMap[%95], %82
+            %96 = arith.addi %94, %c56_i32 : i32
+            %97 = arith.andi %96, %c-4_i32 : i32
+            %98 = arith.addi %80, %c49920_i32 : i32
+            ptx.tma_load %98, %wScalesMap[%97], %82
+          } {ptx.name = "kStep"}
+          %65 = ptx.regs_get %17[0] : !ptx.regs<2xi32>
+          %66 = ptx.regs_get %17[1] : !ptx.regs<2xi32>
+          %67 = arith.muli %65, %c8_i32 : i32
+          %68 = arith.addi %10, %67 {ptx.name = "tileFull"} : i32
+          %69 = arith.muli %65, %c4_i32 : i32
+          %70 = arith.addi %69, %c32_i32 : i32
+          %71 = arith.addi %10, %70 : i32
           scf.if %23 {
-            %72 = arith.xori %60, %c1_i32 : i32
-            %73 = arith.addi %62, %c16_i32 : i32
-            ptx.mbarrier_wait %73, %72
+            %78 = arith.xori %66, %c1_i32 : i32
+            %79 = arith.addi %68, %c16_i32 : i32
+            ptx.mbarrier_wait %79, %78
           }
-          ptx.mbarrier_expect_tx %62, %c4_i32
+          ptx.mbarrier_expect_tx %68, %c4_i32
           scf.if %23 {
-            %72 = ptx.regs_get %18[0] : !ptx.regs<1xi32>
-            ptx.st_async_i32 %65, %72, %62, %c0_i32
-            ptx.st_async_i32 %65, %72, %62, %c1_i32
+            %78 = ptx.regs_get %18[0] : !ptx.regs<1xi32>
+            ptx.st_async_i32 %71, %78, %68, %c0_i32
+            ptx.st_async_i32 %71, %78, %68, %c1_i32
           }
-          scf.if %25 {
-            ptx.mbarrier_wait_cluster %62, %60
-            %72 = ptx.ld_shared_i32 %65
-            ptx.regs_set %72, %18[0] : !ptx.regs<1xi32>
-            %73 = arith.addi %62, %c16_i32 : i32
-            ptx.mbarrier_arrive_cluster %73, %c0_i32
+          scf.if %28 {
+            ptx.mbarrier_wait_cluster %68, %66
+            %78 = ptx.ld_shared_i32 %71
+            ptx.regs_set %78, %18[0] : !ptx.regs<1xi32>
+            %79 = arith.addi %68, %c16_i32 : i32
+            ptx.mbarrier_arrive_cluster %79, %c0_i32
           }
-          %66 = ptx.regs_get %18[0] : !ptx.regs<1xi32>
-          %67 = arith.cmpi eq, %59, %c1_i32 : i32
-          %68 = arith.addi %59, %c1_i32 : i32
-          %69 = arith.select %67, %c0_i32, %68 : i32
-          ptx.regs_set %69, %17[0] : !ptx.regs<2xi32>
-          %70 = arith.extui %67 : i1 to i32
-          %71 = arith.xori %60, %70 : i32
-          ptx.regs_set %71, %17[1] : !ptx.regs<2xi32>
-          ptx.regs_set %66, %16[0] : !ptx.regs<5xi32>
+          %72 = ptx.regs_get %18[0] : !ptx.regs<1xi32>
+          %73 = arith.cmpi eq, %65, %c1_i32 : i32
+          %74 = arith.addi %65, %c1_i32 : i32
+          %75 = arith.select %73, %c0_i32, %74 : i32
+          ptx.regs_set %75, %17[0] : !ptx.regs<2xi32>
+          %76 = arith.extui %73 : i1 to i32
+          %77 = arith.xori %66, %76 : i32
+          ptx.regs_set %77, %17[1] : !ptx.regs<2xi32>
+          ptx.regs_set %72, %16[0] : !ptx.regs<5xi32>
           scf.while : () -> () {
-            %72 = ptx.regs_get %16[2] : !ptx.regs<5xi32>
-            %73 = ptx.regs_get %16[3] : !ptx.regs<5xi32>
-            %74 = arith.subi %73, %72 : i32
-            %75 = arith.addi %74, %c127_i32 : i32
-            %76 = arith.shrsi %75, %c7_i32 : i32
-            %77 = arith.muli %76, %c8_i32 : i32
-            %78 = ptx.regs_get %16[4] : !ptx.regs<5xi32>
-            %79 = arith.addi %78, %77 : i32
-            %80 = ptx.regs_get %16[0] : !ptx.regs<5xi32>
-            %81 = arith.cmpi sge, %80, %79 : i32
-            %82 = ptx.regs_get %16[1] : !ptx.regs<5xi32>
-            %83 = arith.cmpi slt, %82, %c258_i32 : i32
-            %84 = arith.andi %83, %81 : i1
-            scf.condition(%84)
+            %78 = ptx.regs_get %16[2] : !ptx.regs<5xi32>
+            %79 = ptx.regs_get %16[3] : !ptx.regs<5xi32>
+            %80 = arith.subi %79, %78 : i32
+            %81 = arith.addi %80, %c127_i32 : i32
+            %82 = arith.shrsi %81, %c7_i32 : i32
+            %83 = arith.muli %82, %c8_i32 : i32
+            %84 = ptx.regs_get %16[4] : !ptx.regs<5xi32>
+            %85 = arith.addi %84, %83 : i32
+            %86 = ptx.regs_get %16[0] : !ptx.regs<5xi32>
+            %87 = arith.cmpi sge, %86, %85 : i32
+            %88 = ptx.regs_get %16[1] : !ptx.regs<5xi32>
+            %89 = arith.cmpi slt, %88, %c258_i32 : i32
+            %90 = arith.andi %89, %87 : i1
+            scf.condition(%90)
           } do {
-            %72 = ptx.regs_get %16[2] : !ptx.regs<5xi32>
-            %73 = ptx.regs_get %16[3] : !ptx.regs<5xi32>
-            %74 = arith.subi %73, %72 : i32
-            %75 = arith.addi %74, %c127_i32 : i32
-            %76 = arith.shrsi %75, %c7_i32 : i32
-            %77 = arith.muli %76, %c8_i32 : i32
-            %78 = ptx.regs_get %16[4] : !ptx.regs<5xi32>
-            %79 = arith.addi %78, %77 : i32
-            %80 = ptx.regs_get %16[1] : !ptx.regs<5xi32>
-            %81 = arith.addi %80, %c1_i32 {ptx.name = "group"} : i32
-            %82 = ptx.regs_get %16[3] {ptx.name = "low"} : !ptx.regs<5xi32>
-            ptx.regs_set %79, %16[4] : !ptx.regs<5xi32>
-            ptx.regs_set %81, %16[1] : !ptx.regs<5xi32>
-            ptx.regs_set %82, %16[2] : !ptx.regs<5xi32>
-            %83 = arith.minsi %81, %c256_i32 : i32
-            %84 = arith.muli %83, %c4_i32 : i32
-            %85 = arith.addi %21, %84 : i32
-            %86 = ptx.ld_shared_i32 %85
-            %87 = arith.cmpi sgt, %81, %c256_i32 : i32
-            %88 = arith.select %87, %rows, %86 : i32
-            %89 = arith.maxsi %82, %88 : i32
-            ptx.regs_set %89, %16[3] : !ptx.regs<5xi32>
+            %78 = ptx.regs_get %16[2] : !ptx.regs<5xi32>
+            %79 = ptx.regs_get %16[3] : !ptx.regs<5xi32>
+            %80 = arith.subi %79, %78 : i32
+            %81 = arith.addi %80, %c127_i32 : i32
+            %82 = arith.shrsi %81, %c7_i32 : i32
+            %83 = arith.muli %82, %c8_i32 : i32
+            %84 = ptx.regs_get %16[4] : !ptx.regs<5xi32>
+            %85 = arith.addi %84, %83 : i32
+            %86 = ptx.regs_get %16[1] : !ptx.regs<5xi32>
+            %87 = arith.addi %86, %c1_i32 {ptx.name = "group"} : i32
+            %88 = ptx.regs_get %16[3] {ptx.name = "low"} : !ptx.regs<5xi32>
+            ptx.regs_set %85, %16[4] : !ptx.regs<5xi32>
+            ptx.regs_set %87, %16[1] : !ptx.regs<5xi32>
+            ptx.regs_set %88, %16[2] : !ptx.regs<5xi32>
+            %89 = arith.minsi %87, %c256_i32 : i32
+            %90 = arith.muli %89, %c4_i32 : i32
+            %91 = arith.addi %21, %90 : i32
+            %92 = ptx.ld_shared_i32 %91
+            %93 = arith.cmpi sgt, %87, %c256_i32 : i32
+            %94 = arith.select %93, %rows, %92 : i32
+            %95 = arith.maxsi %88, %94 : i32
+            ptx.regs_set %95, %16[3] : !ptx.regs<5xi32>
             scf.yield
           }
           scf.yield
@@ -842,19 +795,19 @@ module {
             %98 = arith.addi %30, %97 : i32
             %99 = arith.cmpi slt, %98, %58 : i32
             scf.if %99 {
-              %100 = ptx.regs {ptx.name = "vector"} : !ptx.regs<4xi32>
-              %101 = arith.muli %92, %c16_i32 : i32
-              %102 = arith.muli %97, %c144_i32 : i32
-              %103 = arith.addi %29, %102 : i32
-              %104 = arith.addi %103, %101 : i32
-              ptx.ld_shared_v4 %104, %100 : !ptx.regs<4xi32>
-              %105 = arith.addi %54, %98 : i32
-              %106 = arith.extsi %94 : i32 to i64
-              %107 = arith.muli %106, %c2_i64 : i64
-              %108 = arith.extsi %105 : i32 to i64
-              %109 = arith.muli %108, %24 : i64
-              %110 = arith.addi %109, %107 : i64
-              ptx.st_global_v4 %y, %110, %100 : !ptx.regs<4xi32>
+              %100 = arith.muli %92, %c16_i32 : i32
+              %101 = arith.muli %97, %c144_i32 : i32
+              %102 = arith.addi %29, %101 : i32
+              %103 = arith.addi %102, %100 : i32
+              %104 = arith.addi %54, %98 : i32
+              %105 = arith.extsi %94 : i32 to i64
+              %106 = arith.muli %105, %c2_i64 : i64
+              %107 = arith.extsi %104 : i32 to i64
+              %108 = arith.muli %107, %24 : i64
+              %109 = arith.addi %108, %106 : i64
+              %110 = ptx.regs {ptx.name = "vector"} : !ptx.regs<4xi32>
+              ptx.ld_shared_v4 %103, %110 : !ptx.regs<4xi32>
+              ptx.st_global_v4 %y, %109, %110 : !ptx.regs<4xi32>
             }
           }
           ptx.syncwarp
@@ -892,19 +845,19 @@ module {
             %98 = arith.addi %30, %97 : i32
             %99 = arith.cmpi slt, %98, %58 : i32
             scf.if %99 {
-              %100 = ptx.regs {ptx.name = "vector"} : !ptx.regs<4xi32>
-              %101 = arith.muli %92, %c16_i32 : i32
-              %102 = arith.muli %97, %c144_i32 : i32
-              %103 = arith.addi %29, %102 : i32
-              %104 = arith.addi %103, %101 : i32
-              ptx.ld_shared_v4 %104, %100 : !ptx.regs<4xi32>
-              %105 = arith.addi %54, %98 : i32
-              %106 = arith.extsi %95 : i32 to i64
-              %107 = arith.muli %106, %c2_i64 : i64
-              %108 = arith.extsi %105 : i32 to i64
-              %109 = arith.muli %108, %24 : i64
-              %110 = arith.addi %109, %107 : i64
-              ptx.st_global_v4 %y, %110, %100 : !ptx.regs<4xi32>
+              %100 = arith.muli %92, %c16_i32 : i32
+              %101 = arith.muli %97, %c144_i32 : i32
+              %102 = arith.addi %29, %101 : i32
+              %103 = arith.addi %102, %100 : i32
+              %104 = arith.addi %54, %98 : i32
+              %105 = arith.extsi %95 : i32 to i64
+              %106 = arith.muli %105, %c2_i64 : i64
+              %107 = arith.extsi %104 : i32 to i64
+              %108 = arith.muli %107, %24 : i64
+              %109 = arith.addi %108, %106 : i64
+              %110 = ptx.regs {ptx.name = "vector"} : !ptx.regs<4xi32>
+              ptx.ld_shared_v4 %103, %110 : !ptx.regs<4xi32>
+              ptx.st_global_v4 %y, %109, %110 : !ptx.regs<4xi32>
             }
           }
         }
@@ -952,19 +905,19 @@ module {
             %98 = arith.addi %33, %97 : i32
             %99 = arith.cmpi slt, %98, %58 : i32
             scf.if %99 {
-              %100 = ptx.regs {ptx.name = "vector"} : !ptx.regs<4xi32>
-              %101 = arith.muli %92, %c16_i32 : i32
-              %102 = arith.muli %97, %c144_i32 : i32
-              %103 = arith.addi %29, %102 : i32
-              %104 = arith.addi %103, %101 : i32
-              ptx.ld_shared_v4 %104, %100 : !ptx.regs<4xi32>
-              %105 = arith.addi %54, %98 : i32
-              %106 = arith.extsi %94 : i32 to i64
-              %107 = arith.muli %106, %c2_i64 : i64
-              %108 = arith.extsi %105 : i32 to i64
-              %109 = arith.muli %108, %24 : i64
-              %110 = arith.addi %109, %107 : i64
-              ptx.st_global_v4 %y, %110, %100 : !ptx.regs<4xi32>
+              %100 = arith.muli %92, %c16_i32 : i32
+              %101 = arith.muli %97, %c144_i32 : i32
+              %102 = arith.addi %29, %101 : i32
+              %103 = arith.addi %102, %100 : i32
+              %104 = arith.addi %54, %98 : i32
+              %105 = arith.extsi %94 : i32 to i64
+              %106 = arith.muli %105, %c2_i64 : i64
+              %107 = arith.extsi %104 : i32 to i64
+              %108 = arith.muli %107, %24 : i64
+              %109 = arith.addi %108, %106 : i64
+              %110 = ptx.regs {ptx.name = "vector"} : !ptx.regs<4xi32>
+              ptx.ld_shared_v4 %103, %110 : !ptx.regs<4xi32>
+              ptx.st_global_v4 %y, %109, %110 : !ptx.regs<4xi32>
             }
           }
           ptx.syncwarp
@@ -1002,19 +955,19 @@ module {
             %98 = arith.addi %33, %97 : i32
             %99 = arith.cmpi slt, %98, %58 : i32
             scf.if %99 {
-              %100 = ptx.regs {ptx.name = "vector"} : !ptx.regs<4xi32>
-              %101 = arith.muli %92, %c16_i32 : i32
-              %102 = arith.muli %97, %c144_i32 : i32
-              %103 = arith.addi %29, %102 : i32
-              %104 = arith.addi %103, %101 : i32
-              ptx.ld_shared_v4 %104, %100 : !ptx.regs<4xi32>
-              %105 = arith.addi %54, %98 : i32
-              %106 = arith.extsi %95 : i32 to i64
-              %107 = arith.muli %106, %c2_i64 : i64
-              %108 = arith.extsi %105 : i32 to i64
-              %109 = arith.muli %108, %24 : i64
-              %110 = arith.addi %109, %107 : i64
-              ptx.st_global_v4 %y, %110, %100 : !ptx.regs<4xi32>
+              %100 = arith.muli %92, %c16_i32 : i32
+              %101 = arith.muli %97, %c144_i32 : i32
+              %102 = arith.addi %29, %101 : i32
+              %103 = arith.addi %102, %100 : i32
+              %104 = arith.addi %54, %98 : i32
+              %105 = arith.extsi %95 : i32 to i64
+              %106 = arith.muli %105, %c2_i64 : i64
+              %107 = arith.extsi %104 : i32 to i64
+              %108 = arith.muli %107, %24 : i64
+              %109 = arith.addi %108, %106 : i64
+              %110 = ptx.regs {ptx.name = "vector"} : !ptx.regs<4xi32>
+              ptx.ld_shared_v4 %103, %110 : !ptx.regs<4xi32>
+              ptx.st_global_v4 %y, %109, %110 : !ptx.regs<4xi32>
             }
           }
         }

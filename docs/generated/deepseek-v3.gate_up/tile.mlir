@@ -9,43 +9,22 @@ module {
         %2 = arith.select %arg11, %c56_i32, %c0_i32 : i32
         %c1_i32 = arith.constant 1 : i32
         %c0_i32_0 = arith.constant 0 : i32
-        %c64_i32 = arith.constant 64 : i32
-        %3 = arith.cmpi sgt, %arg10, %c64_i32 : i32
-        scf.if %3 {
-          scf.for %arg12 = %c0_i32_0 to %2 step %c1_i32  : i32 {
-            %c128_i32 = arith.constant 128 : i32
-            %4 = arith.muli %arg12, %c128_i32 {ptx.name = "k"} : i32
-            %c7_i32 = arith.constant 7 : i32
-            %5 = arith.shrsi %4, %c7_i32 : i32
-            %c7_i32_1 = arith.constant 7 : i32
-            %6 = arith.shrsi %4, %c7_i32_1 : i32
-            %c7_i32_2 = arith.constant 7 : i32
-            %7 = arith.shrsi %arg9, %c7_i32_2 : i32
-            %8 = tile.acquire %1
-            tile.copy %arg0[%arg8, %4] -> %8[0] multicast : <?x7168xf8E4M3FN>
-            tile.copy %arg3[%arg7, %arg9, %4] -> %8[1] : <256x4096x7168xf8E4M3FN>
-            tile.copy %arg1[%5, %arg8] -> %8[2] : <56x?xf32>
-            tile.copy %arg4[%arg7, %7, %6] -> %8[3] : <256x32x56xf32>
-            tile.publish %8
-          } {ptx.name = "kStep"}
-        } else {
-          scf.for %arg12 = %c0_i32_0 to %2 step %c1_i32  : i32 {
-            %c128_i32 = arith.constant 128 : i32
-            %4 = arith.muli %arg12, %c128_i32 {ptx.name = "k"} : i32
-            %c7_i32 = arith.constant 7 : i32
-            %5 = arith.shrsi %4, %c7_i32 : i32
-            %c7_i32_1 = arith.constant 7 : i32
-            %6 = arith.shrsi %4, %c7_i32_1 : i32
-            %c7_i32_2 = arith.constant 7 : i32
-            %7 = arith.shrsi %arg9, %c7_i32_2 : i32
-            %8 = tile.acquire %1
-            tile.copy %arg0[%arg8, %4] -> %8[0] multicast : <?x7168xf8E4M3FN>
-            tile.copy %arg3[%arg7, %arg9, %4] -> %8[1] : <256x4096x7168xf8E4M3FN>
-            tile.copy %arg1[%5, %arg8] -> %8[2] : <56x?xf32>
-            tile.copy %arg4[%arg7, %7, %6] -> %8[3] : <256x32x56xf32>
-            tile.publish %8
-          } {ptx.name = "kStep"}
-        }
+        scf.for %arg12 = %c0_i32_0 to %2 step %c1_i32  : i32 {
+          %c128_i32 = arith.constant 128 : i32
+          %3 = arith.muli %arg12, %c128_i32 {ptx.name = "k"} : i32
+          %c7_i32 = arith.constant 7 : i32
+          %4 = arith.shrsi %3, %c7_i32 : i32
+          %c7_i32_1 = arith.constant 7 : i32
+          %5 = arith.shrsi %3, %c7_i32_1 : i32
+          %c7_i32_2 = arith.constant 7 : i32
+          %6 = arith.shrsi %arg9, %c7_i32_2 : i32
+          %7 = tile.acquire %1
+          tile.copy %arg0[%arg8, %3] -> %7[0] multicast : <?x7168xf8E4M3FN>
+          tile.copy %arg3[%arg7, %arg9, %3] -> %7[1] : <256x4096x7168xf8E4M3FN>
+          tile.copy %arg1[%4, %arg8] -> %7[2] : <56x?xf32>
+          tile.copy %arg4[%arg7, %6, %5] -> %7[3] : <256x32x56xf32>
+          tile.publish %7
+        } {ptx.name = "kStep"}
         tile.next_tile
       }
     }

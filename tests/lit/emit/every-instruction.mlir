@@ -170,9 +170,12 @@ ptx.kernel @every_instruction(
     ptx.ld_shared_v4 %shared, %words : !ptx.regs<4xi32>
     // CUDA: st_shared_v4(shared, pairs[1]);
     ptx.st_shared_v4 %shared, %pairs[1] : !ptx.regs<2x4xi32>
-    %w0 = ptx.regs_get %words[0] : !ptx.regs<4xi32>
-    // CUDA: stmatrix_x4(shared, words[0], word, 0, 1);
+    // CUDA: const int firstWord = words[0];
+    %w0 = ptx.regs_get %words[0] {ptx.name = "firstWord"} : !ptx.regs<4xi32>
+    // CUDA: stmatrix_x4(shared, firstWord, word, 0, 1);
     ptx.stmatrix_x4 %shared, %w0, %word, %zero, %one
+    // CUDA: stmatrix_x4_trans(shared, firstWord, word, 0, 1);
+    ptx.stmatrix_x4_trans %shared, %w0, %word, %zero, %one
     // PTX-DAG: ld.shared.f32
     // PTX-DAG: ld.shared.b32
     // PTX-DAG: ld.shared.u8
@@ -181,6 +184,7 @@ ptx.kernel @every_instruction(
     // PTX-DAG: ld.shared.v4.b32
     // PTX-DAG: st.shared.v4.b32
     // PTX-DAG: stmatrix.sync.aligned.m8n8.x4.shared.b16
+    // PTX-DAG: stmatrix.sync.aligned.m8n8.x4.trans.shared.b16
 
     // CUDA: const int readByte = ld_global_u8(in, stride);
     // PTX-DAG: ld.global.nc.u8

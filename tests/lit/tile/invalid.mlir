@@ -203,10 +203,10 @@ tile.kernel @batch("x" %x: !tile.view<?x128xf8E4M3FN>, "w" %w: !tile.view<128x12
 // -----
 
 tile.kernel @fragment() warpgroups 1 {
-  %acc = tile.acc : !tile.acc<64x128>
-  %t = tile.acc : !tile.fragment<n = 64>
-  // expected-error@+1 {{'tile.promote' op fragment has 64 columns, those of '!tile.acc<64x128>' have 128}}
-  tile.promote %acc, %t batch 0 : !tile.acc<64x128>, !tile.fragment<n = 64>
+  %acc = tile.acc : !tile.acc<64x64>
+  %t = tile.acc : !tile.fragment<n = 128>
+  // expected-error@+1 {{'tile.promote' op fragment has 128 columns, those of '!tile.acc<64x64>' have 64; a narrower one has a multiple of 8}}
+  tile.promote %acc, %t batch 0 : !tile.acc<64x64>, !tile.fragment<n = 128>
 }
 
 // -----

@@ -71,6 +71,43 @@ tile.kernel @staged("y" %y: !tile.view<?x128xbf16>) warpgroups 1 {
 
 // -----
 
+// Transposed: what lies beside an element in the accumulator lies below it in the view.
+// CHECK-LABEL: tile.kernel @transposed
+tile.kernel @transposed("y" %y: !tile.view<?x64xbf16>, "y" %z: !tile.view<?x72xf32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %acc = tile.acc : !tile.acc<64x16>
+  // CHECK: ptx.unroll %{{.*}} = 0 to 2 {
+  // CHECK-COUNT-4: ptx.st_global_b16
+  // CHECK-NOT: ptx.st_global_b16
+  tile.store %acc -> %y[%c0, %c0] rows %c0 transposed : !tile.acc<64x16>, !tile.view<?x64xbf16>
+  // CHECK: arith.constant 72 : i32
+  // CHECK: ptx.st_global_f32
+  tile.store %acc -> %z[%c0, %c0] rows %c0 transposed : !tile.acc<64x16>, !tile.view<?x72xf32>
+}
+
+// -----
+
+// Transposed and staged: 32 columns of the accumulator at a time, sixteen of them an instruction; the last 16 are half of that.
+// CHECK-LABEL: tile.kernel @turned
+tile.kernel @turned("y" %y: !tile.view<?x64xbf16>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %acc = tile.acc : !tile.acc<64x48>
+  // CHECK: scf.if
+  // CHECK: ptx.syncwarp
+  // CHECK-COUNT-2: ptx.stmatrix_x4_trans
+  // CHECK: ptx.syncwarp
+  // CHECK-COUNT-2: ptx.st_global_v4
+  // CHECK: scf.if
+  // CHECK: ptx.syncwarp
+  // CHECK-COUNT-1: ptx.stmatrix_x4_trans
+  // CHECK: ptx.syncwarp
+  // CHECK-COUNT-1: ptx.st_global_v4
+  // CHECK-NOT: ptx.st_global_v4
+  tile.store %acc -> %y[%c0, %c0] rows %c0 transposed staged {shared_offset = 1024 : i64} : !tile.acc<64x48>, !tile.view<?x64xbf16>
+}
+
+// -----
+
 // A kernel that stores nothing stays as it is.
 // CHECK-LABEL: tile.kernel @nothing
 tile.kernel @nothing() warpgroups 1 {

@@ -111,3 +111,34 @@ tile.kernel @allRows("x" %x: !tile.view<?x128xf8E4M3FN>, "w" %w: !tile.view<128x
     tile.store %acc -> %y[%m, %n] rows %c128 : !tile.acc<128x128>, !tile.view<?x128xbf16>
   }
 }
+
+// -----
+
+// Of a result that is stored transposed, columns of the accumulator are rows: fragments of columns past the last are left out.
+// CHECK-LABEL: tile.kernel @transposed
+tile.kernel @transposed("x" %x: !tile.view<?x128xf8E4M3FN>, "w" %w: !tile.view<64x128xf8E4M3FN>, "y" %y: !tile.view<?x64xbf16>) warpgroups 1 {
+  %q = tile.scheduler tile [192, 64] columns 64 experts 1 order static raster 1
+  // CHECK: tile.for_tiles %{{.*}} -> %{{.*}}, %{{.*}}, %{{.*}}, %[[ROWS:.*]], %{{.*}} {
+  tile.for_tiles %q -> %e, %m, %n, %rows, %live {
+    %c0 = arith.constant 0 : i32
+    %acc = tile.acc : !tile.acc<64x192>
+    %t = tile.acc : !tile.fragment<n = 96>
+    tile.fill %acc : !tile.acc<64x192>
+    %a = tile.load %w[%n, %c0] : !tile.view<64x128xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+    %b = tile.load %x[%m, %c0] : !tile.view<?x128xf8E4M3FN> -> !tile.block<192x128xf8E4M3FN>
+    // CHECK-NOT: scf.if
+    // CHECK: tile.dot {{.*}} batch 0
+    tile.dot %t, %a, %b batch 0 of !tile.acc<64x192> fresh : !tile.fragment<n = 96>, !tile.block<64x128xf8E4M3FN>, !tile.block<192x128xf8E4M3FN>
+    tile.wait %t : !tile.fragment<n = 96>
+    // CHECK: tile.promote {{.*}} batch 0
+    tile.promote %acc, %t batch 0 : !tile.acc<64x192>, !tile.fragment<n = 96>
+    // CHECK-NEXT: %[[FIRST:.*]] = arith.constant 96 : i32
+    // CHECK-NEXT: %[[NEEDED:.*]] = arith.cmpi sgt, %[[ROWS]], %[[FIRST]] : i32
+    // CHECK-NEXT: scf.if %[[NEEDED]] {
+    // CHECK-NEXT: tile.dot {{.*}} batch 1
+    tile.dot %t, %a, %b batch 1 of !tile.acc<64x192> fresh : !tile.fragment<n = 96>, !tile.block<64x128xf8E4M3FN>, !tile.block<192x128xf8E4M3FN>
+    tile.wait %t : !tile.fragment<n = 96>
+    tile.promote %acc, %t batch 1 : !tile.acc<64x192>, !tile.fragment<n = 96>
+    tile.store %acc -> %y[%m, %n] rows %rows transposed : !tile.acc<64x192>, !tile.view<?x64xbf16>
+  }
+}

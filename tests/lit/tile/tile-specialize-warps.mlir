@@ -178,3 +178,43 @@ tile.kernel @computeInsideOnce("x" %x: !tile.view<?x128xf8E4M3FN>) warpgroups 1 
     tile.release %f
   }
 }
+
+// -----
+
+// Loops that differ in what is computed are one to the producer.
+// CHECK-LABEL: tile.kernel @alike
+tile.kernel @alike("x" %x: !tile.view<?x128xf8E4M3FN>) warpgroups 1 {
+  %q = tile.scheduler tile [64, 128] columns 128 experts 1 order static raster 1
+  %ring = tile.ring stages 1 [!tile.block<64x128xf8E4M3FN>]
+  // CHECK: tile.role producer
+  // CHECK-NOT: scf.if
+  // CHECK: tile.acquire
+  // CHECK-NOT: tile.acquire
+  // CHECK: tile.role consumer
+  // CHECK: scf.if
+  // CHECK-COUNT-2: tile.await
+  tile.for_tiles %q -> %e, %m, %n, %rows, %live {
+    %c0 = arith.constant 0 : i32
+    %c32 = arith.constant 32 : i32
+    %acc = tile.acc : !tile.acc<64x128>
+    %few = arith.cmpi sle, %rows, %c32 : i32
+    scf.if %few {
+      tile.once {
+        %s = tile.acquire %ring
+        tile.copy %x[%m, %c0] -> %s[0] : !tile.view<?x128xf8E4M3FN>
+        tile.publish %s
+      }
+      %f = tile.await %ring
+      tile.release %f
+    } else {
+      tile.once {
+        %s = tile.acquire %ring
+        tile.copy %x[%m, %c0] -> %s[0] : !tile.view<?x128xf8E4M3FN>
+        tile.publish %s
+      }
+      %f = tile.await %ring
+      tile.fill %acc : !tile.acc<64x128>
+      tile.release %f
+    }
+  }
+}
