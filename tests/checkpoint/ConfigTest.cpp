@@ -328,7 +328,8 @@ TEST_CASE("changed bytes are survived") {
         changed.insert(at, changed.substr(random() % changed.size(), random() % 20));
       }
     }
-    Result<Checkpoint> model = parseCheckpoint("config.json", changed, changed);
+    Result<Checkpoint> model =
+        parseCheckpoint("config.json", changed, "{\"quantization\": " + changed + "}");
     if (!model) {
       CHECK(!model.error().message.empty());
       continue;

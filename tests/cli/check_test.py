@@ -83,6 +83,27 @@ class Check(CliTest):
         (folder / "gone.json").symlink_to("nowhere")
         self.assertIn("gone.json", self.moejit("check", folder, expect=2).err)
 
+    def test_a_checkpoint_that_is_there_in_part_is_not_judged_by_the_rest(self):
+        folder = self.folder / "model"
+        folder.mkdir()
+        config = json.loads((CONFIGS / "ambiguous--I192-odd-blocks.json").read_text())
+        del config["quantization_config"]
+        (folder / "config.json").write_text(json.dumps(config))
+        self.moejit("check", folder, expect=3)
+        beside = folder / "hf_quant_config.json"
+        for text in ("", "[]", "{}", "null", '{"quantization": null}'):
+            beside.write_text(text)
+            self.assertIn("hf_quant_config.json", self.moejit("check", folder, expect=2).err)
+        beside.unlink()
+        for target in ("nowhere", "hf_quant_config.json", "."):
+            beside.symlink_to(target)
+            self.assertIn("cannot read", self.moejit("check", folder, expect=2).err)
+            beside.unlink()
+        (folder / "config.json").rename(folder / "generation_config.json")
+        (folder / "config.json").symlink_to("blobs/absent")
+        for path in (folder, self.folder):
+            self.assertIn("model/config.json: No such file", self.moejit("check", path, expect=2).err)
+
     def test_nothing_to_do(self):
         for name, reason in (("ambiguous--fp8-ignore-experts", "excluded"),
                              ("reconstructed--MiniMax-M1-unquantized", "not quantized")):

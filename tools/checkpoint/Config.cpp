@@ -272,6 +272,10 @@ Result<Checkpoint> parseCheckpoint(const std::string &path, const std::string &c
       return Error{ErrorCode::ParseError,
                    fmt::format("hf_quant_config.json beside {}: {}", path, quant.error().message),
                    {}};
+    if (!quant->find("quantization"))
+      return Error{ErrorCode::ParseError,
+                   fmt::format("hf_quant_config.json beside {}: has no \"quantization\"", path),
+                   {}};
   }
   Fields fields(*root);
   Checkpoint checkpoint;

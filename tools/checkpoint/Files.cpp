@@ -39,9 +39,16 @@ Result<std::string> readText(const std::string &path) {
   return bytes;
 }
 
-bool isFile(const fs::path &path) {
+/// Whether `path` is there to be read. Pipes and devices are passed over, they may never end; what
+/// cannot be read for another reason (a link that leads nowhere, a folder) is told where it is
+/// read: passed over, a checkpoint that is there in part would be judged by the rest.
+bool isThere(const fs::path &path) {
   std::error_code problem;
-  return fs::is_regular_file(path, problem);
+  if (!fs::exists(fs::symlink_status(path, problem)))
+    return false;
+  fs::file_type type = fs::status(path, problem).type();
+  return type != fs::file_type::fifo && type != fs::file_type::socket &&
+         type != fs::file_type::character && type != fs::file_type::block;
 }
 
 /// The hf_quant_config.json that belongs to `config`; empty when there is none.
@@ -53,7 +60,7 @@ std::string quantBeside(const fs::path &config) {
     beside = config.parent_path() / (name.substr(0, name.size() - end.size()) + "_" + quantName);
   else if (name != "config.json")
     return "";
-  return isFile(beside) ? beside.string() : "";
+  return isThere(beside) ? beside.string() : "";
 }
 
 /// Entries of a folder by name. Errors: IoError.
@@ -83,7 +90,7 @@ Result<std::vector<std::string>> findConfigs(const std::string &path) {
                  {"give a config.json, the folder of a checkpoint, or a folder of several"}};
   if (!fs::is_directory(status))
     return std::vector<std::string>{path};
-  if (isFile(fs::path(path) / "config.json"))
+  if (isThere(fs::path(path) / "config.json"))
     return std::vector<std::string>{(fs::path(path) / "config.json").string()};
   Result<std::vector<fs::path>> entries = entriesOf(path);
   if (!entries)
@@ -92,15 +99,12 @@ Result<std::vector<std::string>> findConfigs(const std::string &path) {
   for (const fs::path &entry : *entries) {
     std::error_code ignored;
     if (fs::is_directory(entry, ignored)) {
-      if (isFile(entry / "config.json"))
+      if (isThere(entry / "config.json"))
         configs.push_back((entry / "config.json").string());
     } else if (std::string name = entry.filename().string(); name.ends_with(".json") &&
                                                              !name.ends_with(quantName) &&
                                                              !name.ends_with(".index.json")) {
-      // Pipes and devices are none, and never end; a link to nothing is told of where it is read.
-      fs::file_type type = fs::status(entry, ignored).type();
-      if (type == fs::file_type::regular || type == fs::file_type::not_found ||
-          type == fs::file_type::none)
+      if (isThere(entry))
         configs.push_back(entry.string());
     }
   }
@@ -120,6 +124,8 @@ Result<Checkpoint> readCheckpoint(const std::string &config) {
     Result<std::string> read = readText(beside);
     if (!read)
       return read.error();
+    if (read->empty())
+      return Error{ErrorCode::ParseError, beside + ": an empty file", {}};
     quantText = *read;
   }
   return parseCheckpoint(config, *text, quantText);
