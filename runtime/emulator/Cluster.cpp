@@ -275,15 +275,23 @@ bool Cluster::deliverLoad(const PendingLoad &load) {
   barrier->holdsStores |= load.isWord;
   barrier->txBytes -= load.bytes();
   barrier->landed.push_back({load.dst, load.bytes()});
-  completePhaseIfDone(block.shared, *barrier);
+  if (const Text message = completePhaseIfDone(block.shared, *barrier); !message.empty())
+    return refuse(std::string(message.view()));
   return true;
 }
 
-void Cluster::completePhaseIfDone(SharedMemory &shared, Mbarrier &barrier) {
+Text Cluster::completePhaseIfDone(SharedMemory &shared, Mbarrier &barrier) {
   if (barrier.pending != 0 || barrier.txBytes != 0)
-    return;
+    return {};
+  // A parity tells no more than two phases apart.
+  if (!barrier.isAwaited)
+    return Text::format("phase {} of the mbarrier at {} completes, and no thread has waited for "
+                        "phase {}",
+                        barrier.phase, SharedMemory::place(barrier.address), barrier.phase - 1);
   shared.completePhase(barrier);
+  barrier.isAwaited = !barrier.waiters.empty();
   wake(barrier.waiters);
+  return {};
 }
 
 void Cluster::releaseClusterBarrierIfDone() {

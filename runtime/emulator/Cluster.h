@@ -210,7 +210,8 @@ private:
   void suspend(Fiber &f, WaitList &list, Wait wait);
   void wake(WaitList &list);
   void finish(Fiber &f);
-  void completePhaseIfDone(SharedMemory &shared, Mbarrier &barrier);
+  /// Says what is wrong with a phase that completes now, if anything is.
+  Text completePhaseIfDone(SharedMemory &shared, Mbarrier &barrier);
   void releaseClusterBarrierIfDone();
   void schedule(Event::Kind kind, uint32_t item, int latency);
   bool deliver(const Event &event);

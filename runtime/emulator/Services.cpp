@@ -149,7 +149,8 @@ void Cluster::arrive(Block &block, Mbarrier &barrier, const char *op) {
     barrier.foreignArrived.resize(size());
   f.block->shared.races.release(
       f.thread, f.block == &block ? barrier.arrived : barrier.foreignArrived[f.block->rank]);
-  completePhaseIfDone(block.shared, barrier);
+  if (const Text message = completePhaseIfDone(block.shared, barrier); !message.empty())
+    fail(op, message);
 }
 
 void Cluster::waitBarrier(Fiber &f, int address, int parity, bool ofCluster) {
@@ -159,6 +160,7 @@ void Cluster::waitBarrier(Fiber &f, int address, int parity, bool ofCluster) {
     fail(op, Text::format("parity {} is not 0 or 1", parity));
   while (static_cast<int>(barrier.phase & 1) == parity)
     suspend(f, barrier.waiters, {Wait::Kind::Mbarrier, address, parity, op});
+  barrier.isAwaited = true;
   if (barrier.holdsStores && !ofCluster)
     fail(op, Text::format("a block of the cluster has stored words for the mbarrier at {}: a wait "
                           "of block scope does not order them (mbarrier_wait_cluster does)",

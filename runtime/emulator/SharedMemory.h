@@ -34,6 +34,8 @@ struct Mbarrier {
   int64_t txBytes =
       0; ///< expected minus delivered; negative while bytes land before their expect_tx
   uint32_t phase = 0; ///< its parity is what waits name
+  bool isAwaited =
+      true; ///< a thread waits, or has waited, for the phase before (the first: always)
   int initThread = 0;
   uint32_t initClock = 0;
   std::vector<LandedBox> landed;   ///< boxes delivered in the current phase

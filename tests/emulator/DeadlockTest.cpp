@@ -89,6 +89,15 @@ TEST_CASE("divergence and misuse of barriers are errors of their own") {
       contains(run(32, "if (thread_index() == 0) { mbarrier_init(shared_base(), 1); "
                        "mbarrier_expect_tx(shared_base(), 16); mbarrier_arrive(shared_base()); }"),
                "more than 1 arrivals in phase 0 of the mbarrier at [shared_base + 0x0]"));
+  // Two phases, and nobody knows of the first: whoever waits for it may see the second.
+  const std::string phases = "if (thread_index() == 0) { mbarrier_init(shared_base(), 1); "
+                             "mbarrier_arrive(shared_base()); {} mbarrier_arrive(shared_base()); }";
+  const auto between = [&](const char *text) {
+    return run(32, std::string(phases).replace(phases.find("{}"), 2, text).c_str());
+  };
+  CHECK(contains(between(""), "phase 1 of the mbarrier at [shared_base + 0x0] completes, and no "
+                              "thread has waited for phase 0"));
+  CHECK(!contains(between("mbarrier_wait(shared_base(), 0);"), "completes"));
   CHECK(contains(
       run(32,
           "if (cluster_rank() == 0) { if (thread_index() == 0) { mbarrier_init(shared_base(), 1); "

@@ -43,6 +43,9 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
     if (!found)
       return kernel.emitOpError(found.error().text());
     const Spec &spec = *found;
+    // A quantization of its own is moe-lower-quantize's.
+    if (spec.computation == Computation::Quantize)
+      return success();
     ScaleView xScales = activationScales(&getContext(), quantizedGemm(spec), tileM);
     ScaleView wScales = weightScales(&getContext(), spec, tileN);
     StepsAlongK stepsOfK = stepsAlongK(spec, tileK);
