@@ -11,7 +11,8 @@
 namespace moejit::gpu {
 
 /// A kernel for the GPU: its name, the groups it is in with spaces between them (matrix, quick,
-/// many, generated, wide, checked, catalogue, decode, quantize, quantize-speed), and what it is.
+/// light, many, generated, wide, checked, catalogue, decode, quantize, quantize-speed), and what it
+/// is.
 struct BundleEntry {
   std::string name;
   std::string groups;

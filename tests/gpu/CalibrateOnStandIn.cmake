@@ -1,10 +1,10 @@
 # The calibration with the emulator on both sides: everything is equal, and what is altered is found.
 # The stand-in has compiled units of its own: a unit that is loaded serves one emulator of a process.
 # -DBUNDLE=… -DCALIBRATE=… (programs) -DKERNELS=… (catalogue) -DWORK=… (folder of the stand-in driver)
-set(folder ${WORK}/quick)
+set(folder ${WORK}/light)
 set(units ${WORK}/units)
 file(MAKE_DIRECTORY ${folder} ${units})
-execute_process(COMMAND ${BUNDLE} -o ${folder} --kernels ${KERNELS} --group quick COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${BUNDLE} -o ${folder} --kernels ${KERNELS} --group light COMMAND_ERROR_IS_FATAL ANY)
 file(WRITE ${units}/bundle ${folder}/bundle)
 
 # Calibrates with the given options while the stand-in misbehaves as `fault` says; sets `status` and `output`.

@@ -15,8 +15,8 @@ namespace moejit::gpu {
 /// One spec of the bundle, a line `name<tab>groups<tab>canonical text` of `specs.tsv`.
 struct Case {
   std::string name;
-  std::string groups; ///< words of: matrix, quick, many, generated, wide, checked, catalogue,
-                      ///< quantize, quantize-speed
+  std::string groups; ///< words of: matrix, quick, light, many, generated, wide, checked,
+                      ///< catalogue, quantize, quantize-speed
   Spec spec;
 
   bool isIn(std::string_view group) const;

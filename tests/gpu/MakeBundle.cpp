@@ -108,8 +108,8 @@ Compiles what moejit-gpu-tests and speed.py run into FOLDER/bundle and lists it 
   --kernels FOLDER  the catalogue, *.mlir
   --threads N       compile on N threads (2)
   --only TEXT       only specs whose name contains TEXT
-  --group WORD      only specs of that group: matrix, quick, many, generated, wide, checked,
-                    catalogue, quantize or
+  --group WORD      only specs of that group: matrix, quick, light (quick without families of
+                    plans), many, generated, wide, checked, catalogue, quantize or
                     quantize-speed
   --list            print the specs and compile nothing
 

@@ -1,9 +1,9 @@
 # The quick GPU tests on the emulator: they pass, and they notice wrong results, faults, crashes and hangs.
 # -DBUNDLE=… -DTESTS=… (programs) -DKERNELS=… (catalogue) -DWORK=… (folder of the stand-in driver)
-set(folder ${WORK}/quick)
+set(folder ${WORK}/light)
 set(units ${WORK}/units)
 file(MAKE_DIRECTORY ${folder} ${units})
-execute_process(COMMAND ${BUNDLE} -o ${folder} --kernels ${KERNELS} --group quick COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${BUNDLE} -o ${folder} --kernels ${KERNELS} --group light COMMAND_ERROR_IS_FATAL ANY)
 file(WRITE ${units}/bundle ${folder}/bundle)
 
 # Runs the tests with the given options while the stand-in misbehaves as `fault` says; sets `status` and `output`.
