@@ -64,50 +64,34 @@ TEST_CASE("named barriers order two warps") {
   }
 }
 
-// Matrix i, row r, columns 2c and 2c + 1 come from register i of lane 4r + c.
+// Matrix i, row r, columns 2c and 2c + 1 come from register i of lane 4r + c; transposed, what was
+// column r is row r.
 TEST_CASE("stmatrix spreads registers over rows") {
-  Buffer y("y", 32 * 16, true);
-  TestLaunch launch(1, 32, 1024);
-  launch.pointer(y);
-  mustRun(launch, kernelSource("void *y", R"(
+  for (const bool isTransposed : {false, true}) {
+    CAPTURE(isTransposed);
+    Buffer y("y", 32 * 16, true);
+    TestLaunch launch(1, 32, 1024);
+    launch.pointer(y);
+    const std::string store = isTransposed ? "stmatrix_x4_trans" : "stmatrix_x4";
+    mustRun(launch, kernelSource("void *y", R"(
   const int lane = thread_index();
   int r[4];
   for (int i = 0; i < 4; ++i)
     r[i] = (i << 8 | lane << 1) | (i << 8 | lane << 1 | 1) << 16;
-  stmatrix_x4(shared_base() + (31 - lane) * 32, r[0], r[1], r[2], r[3]);
+  )" + store + R"((shared_base() + (31 - lane) * 32, r[0], r[1], r[2], r[3]);
   syncwarp();
   int v[4];
   ld_shared_v4(shared_base() + (31 - lane) * 32, v);
   st_global_v4(y, lane * 16, v);
 )"));
-  for (int i = 0; i < 4; ++i)
-    for (int row = 0; row < 8; ++row)
-      for (int column = 0; column < 8; ++column)
-        CHECK(y.as<uint16_t>()[(8 * i + row) * 8 + column] ==
-              (i << 8 | (4 * row + column / 2) << 1 | column % 2));
-}
-
-// Transposed, what was column r is row r.
-TEST_CASE("stmatrix transposes registers") {
-  Buffer y("y", 32 * 16, true);
-  TestLaunch launch(1, 32, 1024);
-  launch.pointer(y);
-  mustRun(launch, kernelSource("void *y", R"(
-  const int lane = thread_index();
-  int r[4];
-  for (int i = 0; i < 4; ++i)
-    r[i] = (i << 8 | lane << 1) | (i << 8 | lane << 1 | 1) << 16;
-  stmatrix_x4_trans(shared_base() + (31 - lane) * 32, r[0], r[1], r[2], r[3]);
-  syncwarp();
-  int v[4];
-  ld_shared_v4(shared_base() + (31 - lane) * 32, v);
-  st_global_v4(y, lane * 16, v);
-)"));
-  for (int i = 0; i < 4; ++i)
-    for (int row = 0; row < 8; ++row)
-      for (int column = 0; column < 8; ++column)
-        CHECK(y.as<uint16_t>()[(8 * i + column) * 8 + row] ==
-              (i << 8 | (4 * row + column / 2) << 1 | column % 2));
+    for (int i = 0; i < 4; ++i)
+      for (int row = 0; row < 8; ++row)
+        for (int column = 0; column < 8; ++column) {
+          const int at = isTransposed ? column * 8 + row : row * 8 + column;
+          CHECK(y.as<uint16_t>()[64 * i + at] ==
+                (i << 8 | (4 * row + column / 2) << 1 | column % 2));
+        }
+  }
 }
 
 TEST_CASE("an atomic queue hands every number out once, over blocks on several host threads") {

@@ -233,7 +233,6 @@ std::string tensorText(const TensorReport &report) {
                   report.source, report.layers,
                   report.findingCount > 0 ? fmt::format("{} thing{} wrong", report.findingCount,
                                                         report.findingCount == 1 ? "" : "s")
-                  : report.layers == 0    ? "no names of experts that are known"
                   : report.hasTypes ? "every expert has its scales, of the right shape and type"
                                     : "every expert has its scales, by name");
   for (const std::string &finding : report.findings)
