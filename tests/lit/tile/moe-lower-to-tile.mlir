@@ -186,3 +186,14 @@ moe.kernel @noRows(%x: tensor<?x256xf8E4M3FN>, %xs: tensor<?x1xf32>, %offsets: t
   %y = moe.gemm grouped(%0, %offsets, %1) : tensor<?x256xf8E4M3FN, #x>, tensor<3xi32>, tensor<2x256x256xf8E4M3FN, #w> -> tensor<?x256xf16>
   moe.return %y : tensor<?x256xf16>
 }
+
+// -----
+
+// A quantization of its own is another pass's.
+#groups = #moe.scales<granule = [1, 128], source = dynamic>
+// CHECK-LABEL: moe.kernel @quantize
+// CHECK: moe.quantize
+moe.kernel @quantize(%x: tensor<?x512xbf16>) -> tensor<?x512xf8E4M3FN, #groups> {
+  %q = moe.quantize(%x) : tensor<?x512xbf16> -> tensor<?x512xf8E4M3FN, #groups>
+  moe.return %q : tensor<?x512xf8E4M3FN, #groups>
+}
