@@ -162,11 +162,12 @@ KernelPlan tallPlan(const Spec &spec, const Target &target) {
   return plan;
 }
 
-/// Whether tall tiles are worth it for some row counts: long sums (measured on an H200: 11 % at
-/// K = 7168, 4 % at 2048, nothing below), of scales that need few registers. Batched rows are few,
-/// and their gathering needs registers of the producer's.
+/// Whether tall tiles are worth it for some row counts: long sums (measured on an H200: 13 % at
+/// K = 7168, and 10 % slower there where rows are skewed; at 2048 2 %, and 9 % slower), of scales
+/// that need few registers. Batched rows are few, and their gathering needs registers of the
+/// producer's.
 bool takesTallTiles(const Spec &spec) {
-  return spec.dispatch != Dispatch::Batched && spec.numExperts > 1 && spec.k >= 2048 &&
+  return spec.dispatch != Dispatch::Batched && spec.numExperts > 1 && spec.k >= 4096 &&
          spec.n >= 1024 && hasCoarseSteps(spec) && spec.wScales.kGranule() != 0 &&
          spec.outType != ElementType::F32;
 }

@@ -94,6 +94,9 @@ Result<void> verifyQuantizePlan(const KernelPlan &plan) {
     return refuse(
         fmt::format("plan: tileN is {}, expected {} to {}", plan.tileN, leastColumns, mostColumns),
         "boxes of a launch are counted in 32 bits, and so are their columns");
+  if (plan.tileK != KernelPlan().tileK)
+    return refuse(fmt::format("plan: tileK is {}, expected {}", plan.tileK, KernelPlan().tileK),
+                  "a quantization has no steps along K");
   if (plan.raster < 1 || plan.raster > mostRaster)
     return refuse(fmt::format("plan: raster is {}, expected 1 to {}", plan.raster, mostRaster), "");
   if (plan.warpgroups < 1 || plan.warpgroups > 8)

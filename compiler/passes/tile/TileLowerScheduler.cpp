@@ -178,10 +178,16 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     return role && role.getKind() == RoleKind::Producer;
   }
 
-  /// The number of the block's next tile. One tile a block is its own without asking.
+  /// How many tiles were drawn before the block's next.
   Value askCounter(Code &code, SchedulerOp scheduler) {
-    Value drawn = ptx::AtomAddGlobalI32Op::create(
+    return ptx::AtomAddGlobalI32Op::create(
         code.builder, code.loc, pointerTo(code, scheduler.getCounter()), code.i64(0), code.i32(1));
+  }
+
+  /// The number of the tile that was drawn after `drawn` others. One tile a block is its own
+  /// without asking. Built where the number is needed: what asked for it does not wait for the
+  /// answer.
+  Value numberAfter(Code &code, SchedulerOp scheduler, Value drawn) {
     return code.add(drawn, walkers(code, scheduler));
   }
 
@@ -245,8 +251,14 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     };
     Value drawn;
     if (ahead) {
-      auto asked = [&] { return isTogether ? code.get(ahead, {code.index(0)}) : ahead; };
-      push(asked);
+      // Blocks of a cluster keep it in a register, where the first writes the number back.
+      push([&] {
+        if (!isTogether)
+          return ahead = numberAfter(code, scheduler, ahead);
+        Value tile = numberAfter(code, scheduler, code.get(ahead, {code.index(0)}));
+        code.set(ahead, {code.index(0)}, tile);
+        return tile;
+      });
       if (isTogether) {
         // Other producers are told too.
         Value rank = threadValue(kernel, ThreadValue::ClusterRank);
@@ -255,12 +267,13 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
           empty();
         });
       }
-      drawn = asked();
+      drawn = isTogether ? code.get(ahead, {code.index(0)}) : ahead;
     } else {
       if (!kernel.hasRoles()) {
         Value thread = threadValue(kernel, ThreadValue::Thread);
-        code.onlyIf(code.equal(thread, code.i32(0)),
-                    [&] { push([&] { return askCounter(code, scheduler); }); });
+        code.onlyIf(code.equal(thread, code.i32(0)), [&] {
+          push([&] { return numberAfter(code, scheduler, askCounter(code, scheduler)); });
+        });
         ptx::SyncwarpOp::create(builder, code.loc);
       }
       // The shuffle makes the number the same in every lane for the compiler too.

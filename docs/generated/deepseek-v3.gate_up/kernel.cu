@@ -85,12 +85,6 @@ atom_add_global_i32(void *pointer, long long offset, int value) {
   return result;
 }
 
-static __device__ __forceinline__ int grid_size() {
-  int result;
-  asm("mov.u32 %0, %%nctaid.x;" : "=r"(result));
-  return result;
-}
-
 static __device__ __forceinline__ void mbarrier_wait(int barrier, int parity) {
   int done;
   do {
@@ -133,6 +127,12 @@ static __device__ __forceinline__ void
 tma_load_1d(int dst, const TensorMap &map, int c0, int barrier) {
   asm volatile("cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes\n"
                "[%0], [%1, {%3}], [%2];" :: "r"(dst), "l"(&map), "r"(barrier), "r"(c0) : "memory");
+}
+
+static __device__ __forceinline__ int grid_size() {
+  int result;
+  asm("mov.u32 %0, %%nctaid.x;" : "=r"(result));
+  return result;
 }
 
 static __device__ __forceinline__ void st_async_i32(int address, int value, int barrier, int rank) {
@@ -351,7 +351,7 @@ moejit_kernel(const __grid_constant__ TensorMap xMap, const __grid_constant__ Te
       while (walk[1] < 258) {
         if (v12) {
           const int v17 = atom_add_global_i32(workspace, 0ll, 1);
-          ahead[0] = v17 + (grid_size() >> 1);
+          ahead[0] = v17;
         }
         const int low = walk[2];
         const int high = walk[3];
@@ -400,7 +400,8 @@ moejit_kernel(const __grid_constant__ TensorMap xMap, const __grid_constant__ Te
         }
         mbarrier_expect_tx(tileFull, 4);
         if (v12) {
-          const int v36 = ahead[0];
+          const int v36 = ahead[0] + (grid_size() >> 1);
+          ahead[0] = v36;
           st_async_i32(v35, v36, tileFull, 0);
           st_async_i32(v35, v36, tileFull, 1);
         }

@@ -173,10 +173,7 @@ module {
         } do {
           scf.if %23 {
             %78 = ptx.atom_add_global_i32 %workspace, %c0_i64, %c1_i32
-            %79 = ptx.grid_size
-            %80 = arith.shrsi %79, %c1_i32 : i32
-            %81 = arith.addi %78, %80 : i32
-            ptx.regs_set %81, %18[0] : !ptx.regs<1xi32>
+            ptx.regs_set %78, %18[0] : !ptx.regs<1xi32>
           }
           %29 = ptx.regs_get %16[2] {ptx.name = "low"} : !ptx.regs<5xi32>
           %30 = ptx.regs_get %16[3] {ptx.name = "high"} : !ptx.regs<5xi32>
@@ -261,8 +258,12 @@ module {
           ptx.mbarrier_expect_tx %68, %c4_i32
           scf.if %23 {
             %78 = ptx.regs_get %18[0] : !ptx.regs<1xi32>
-            ptx.st_async_i32 %71, %78, %68, %c0_i32
-            ptx.st_async_i32 %71, %78, %68, %c1_i32
+            %79 = ptx.grid_size
+            %80 = arith.shrsi %79, %c1_i32 : i32
+            %81 = arith.addi %78, %80 : i32
+            ptx.regs_set %81, %18[0] : !ptx.regs<1xi32>
+            ptx.st_async_i32 %71, %81, %68, %c0_i32
+            ptx.st_async_i32 %71, %81, %68, %c1_i32
           }
           scf.if %28 {
             ptx.mbarrier_wait_cluster %68, %66
