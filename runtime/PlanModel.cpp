@@ -106,8 +106,8 @@ bool shareTile(KernelPlan &plan) {
   plan.split = WarpgroupSplit::Rows;
   plan.warpgroups = plan.tileM / 64;
   if (plan.warpgroups == 3) {
-    plan.consumerRegs = 160;
-    plan.producerRegs = 32;
+    plan.consumerRegs = 152;
+    plan.producerRegs = 40;
   }
   return plan.tileN <= 128;
 }

@@ -190,7 +190,8 @@ std::vector<int64_t> scaleShape(const ScaleLayout &layout, const std::vector<int
     int64_t extent = dataShape[i] < 0 ? -1 : ceilDiv(dataShape[i], parts);
     int64_t phase = i < layout.phase.size() ? layout.phase[i] : 0;
     int64_t scales = scalesAlong(extent, layout.granule[i], phase, numExperts);
-    shape[i] = scales < 0 ? -1 : scales * parts;
+    // Extents that no rule allows may be too large to count.
+    shape[i] = scales < 0 ? -1 : scales > INT64_MAX / parts ? INT64_MAX : scales * parts;
   }
   if (rank > 0 && layout.packing > 1 && shape.back() > 0)
     shape.back() = ceilDiv(shape.back(), layout.packing);
