@@ -284,9 +284,13 @@ private:
   Regex regex;
 };
 
+/// What one state costs beside one comparison, measured.
+constexpr uint64_t stepsOfState = 4;
+
 Result<Regex> Regex::compile(std::string_view text) { return RegexCompiler(text).compile(); }
 
-bool Regex::matchesStart(std::string_view name) const {
+bool Regex::matchesStart(std::string_view name, uint64_t &steps) const {
+  steps += states.size();
   std::vector<int> current, next;
   std::vector<size_t> seen(states.size(), SIZE_MAX);
   std::vector<int> stack;
@@ -298,6 +302,7 @@ bool Regex::matchesStart(std::string_view name) const {
     while (!stack.empty()) {
       int index = stack.back();
       stack.pop_back();
+      steps += stepsOfState;
       if (seen[size_t(index)] == at)
         continue;
       seen[size_t(index)] = at;
@@ -329,7 +334,7 @@ bool Regex::matchesStart(std::string_view name) const {
   }
 }
 
-bool matchesGlob(std::string_view pattern, std::string_view name) {
+bool matchesGlob(std::string_view pattern, std::string_view name, uint64_t &steps) {
   // The last '*' takes one more character whenever the rest fails: earlier ones never need to.
   size_t p = 0, n = 0, star = std::string_view::npos, resume = 0;
   auto one = [&](size_t &at, char c) {
@@ -349,6 +354,7 @@ bool matchesGlob(std::string_view pattern, std::string_view name) {
         }
         isIn = isIn || (c >= low && c <= high);
         ++i;
+        ++steps;
       }
       if (i < pattern.size())
         return at = i + 1, isIn != isOpposite;
@@ -356,6 +362,7 @@ bool matchesGlob(std::string_view pattern, std::string_view name) {
     return pattern[at++] == c;
   };
   while (n < name.size()) {
+    ++steps;
     if (p < pattern.size() && pattern[p] == '*') {
       star = ++p;
       resume = n;
