@@ -281,8 +281,12 @@ TEST_CASE("moejit's rules are none of an engine's") {
 
 TEST_CASE("versions that nobody read are unknown, and never fine") {
   for (const Engine &engine : allEngines()) {
-    std::string newer = std::string(engine.newest()) + ".1";
-    for (std::string version : {newer, std::string("9999"), std::string("0.0.1")})
+    std::string newest = engine.newest();
+    // A post or a pre-release of what was read is other code.
+    for (std::string version :
+         {newest + ".1", newest + ".post9", newest + ".dev0", newest + "rc1", newest + "+",
+          newest + "+a-b", newest + ".", "v" + newest, std::string("abc"), std::string("1..2"),
+          std::string("9999"), std::string("0.0.1")})
       for (const char *dispatch : engine.dispatches) {
         Verdict verdict = verdictOf((std::string(engine.name) + "-any").c_str(), dispatch, false,
                                     {block, 1024, 1, "", 90, version});
@@ -296,6 +300,13 @@ TEST_CASE("versions that nobody read are unknown, and never fine") {
   CHECK(compareVersions("0.9", "0.33") < 0);
   CHECK(compareVersions("0.33.1", "0.33.0") > 0);
   CHECK(compareVersions("", "0") == 0);
+  CHECK(compareVersions("0.33.0+cu129", "0.33") == 0);
+  Try local = {channelToken, 1024, 1, "", 90, "0.33.0+cu129.1"};
+  CHECK(verdictOf("vllm-any", "deep_gemm", up, local).evidence == Evidence::Run);
+  local.version = "0.33.0.post1";
+  Verdict post = verdictOf("vllm-any", "deep_gemm", up, local);
+  CHECK(post.evidence == Evidence::Unknown);
+  CHECK(post.fact.find("no version that was read") != std::string::npos);
   CHECK(compareVersions("99999999999999999999", "1") > 0);
 }
 

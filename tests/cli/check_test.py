@@ -56,6 +56,39 @@ class Check(CliTest):
         self.assertEqual({each["evidence"] for each in verdicts}, {"unknown"})
         self.assertIn("no engine 'vlm'", self.moejit("check", QWEN, "--engine", "vlm", expect=2).err)
 
+    def test_posts_and_pre_releases_are_no_version_that_was_read(self):
+        for version in ("0.33.0.post9", "0.33.0rc1", "abc"):
+            done = self.moejit("check", QWEN, "--engine", f"vllm@{version}", expect=1)
+            self.assertIn(f"vllm {version} is no version that was read (0.33.0)", done.out)
+            self.assertNotIn("runs as", done.out)
+        self.moejit("check", QWEN, "--engine", "vllm@0.33.0+cu129")
+
+    def test_e5m2_weights_and_mxfp8_on_sm100_are_never_fine(self):
+        quantization = {"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]}
+        for name, changes, arch in (("e5m2.json", {"fmt": "e5m2"}, "sm_90a"),
+                                    ("mx.json", {"quant_method": "mxfp8"}, "sm_100a")):
+            config = self.config(name, base=QWEN, quantization_config={**quantization, **changes})
+            done = self.moejit("check", config, "--arch", arch, "--json", expect=1)
+            outcomes = {each["outcome"] for each in done.json()["checkpoints"][0]["verdicts"]}
+            self.assertIn("unknown", outcomes)
+            self.assertFalse(outcomes & {"runs as configured", "runs as something else"})
+
+    def test_a_projection_that_is_not_fp8_decides_nothing(self):
+        group = {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "float", "strategy": "channel"},
+                 "input_activations": {"num_bits": 8, "type": "float", "strategy": "token", "dynamic": True}}
+        half = self.config("half.json", base=QWEN, quantization_config={
+            "quant_method": "compressed-tensors", "config_groups": {"g": group}, "ignore": ["re:.*(gate|up)_proj$"]})
+        done = self.moejit("check", half, "--engine", "vllm", "--require", "moejit:grouped")
+        for part in ("works     vllm 0.33.0 (triton, cutlass, marlin*)",
+                     "note      gate_up of the experts is not FP8 (ignored)",
+                     "vllm-deepgemm-pair (down)"):
+            self.assertIn(part, done.out)
+
+    def test_an_engine_named_twice_is_asked_once(self):
+        for twice in ("vllm,vllm", "vllm,vllm@0.33.0"):
+            done = self.moejit("check", QWEN, "--engine", twice, "--require", "vllm@0.33.0:triton")
+            self.assertEqual(done.out.count("  triton "), 1)
+
     def test_each_version_that_is_asked_for_has_to_work(self):
         done = self.moejit("check", QWEN, "--engine", "vllm@0.33.0,vllm@99", expect=1)
         self.assertIn("unmet     vllm 99 has no dispatch that works", done.out)

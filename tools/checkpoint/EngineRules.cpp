@@ -25,7 +25,28 @@ const Engine *findEngine(std::string_view name) {
   return found == allEngines().end() ? nullptr : &*found;
 }
 
+bool isRelease(std::string_view version) {
+  auto isDigit = [](char c) { return c >= '0' && c <= '9'; };
+  auto isLetter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  size_t plus = std::min(version.find('+'), version.size());
+  std::string_view local = version.substr(plus);
+  if (!local.empty() &&
+      (local.size() == 1 || !std::all_of(local.begin() + 1, local.end(), [&](char c) {
+         return isDigit(c) || isLetter(c) || c == '.';
+       })))
+    return false;
+  bool hasNumber = false; // since the last dot
+  for (char c : version.substr(0, plus)) {
+    if (!isDigit(c) && !(c == '.' && hasNumber))
+      return false;
+    hasNumber = c != '.';
+  }
+  return hasNumber;
+}
+
 int compareVersions(std::string_view a, std::string_view b) {
+  a = a.substr(0, a.find('+'));
+  b = b.substr(0, b.find('+'));
   auto next = [](std::string_view &text) {
     int64_t number = 0;
     size_t end = std::min(text.find('.'), text.size());
@@ -91,6 +112,14 @@ Verdict judge(const Engine &engine, std::string_view version, std::string_view d
               const EngineCase &given) {
   if (version.empty())
     version = engine.newest();
+  Verdict unknown;
+  if (!isRelease(version)) {
+    unknown.fact =
+        fmt::format("{} {} is no version that was read ({}): those are releases, numbers "
+                    "and dots.",
+                    engine.name, version, fmt::join(engine.versions, ", "));
+    return unknown;
+  }
   const char *below = nullptr, *above = nullptr;
   for (const char *read : engine.versions) {
     int order = compareVersions(read, version);
@@ -99,7 +128,6 @@ Verdict judge(const Engine &engine, std::string_view version, std::string_view d
     if (order >= 0 && !above)
       above = read;
   }
-  Verdict unknown;
   if (!below || !above) {
     unknown.fact =
         fmt::format("{} {} is {} than what was read ({}).", engine.name, version,

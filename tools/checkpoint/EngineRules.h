@@ -103,11 +103,17 @@ struct Verdict {
 };
 
 /// `version` empty: the newest that was read. A version between two that were read: what both of
-/// them do, inferred, where they do the same; else Unknown. Newer and older ones: Unknown.
+/// them do, inferred, where they do the same; else Unknown. Newer and older ones: Unknown, and so
+/// is what is no release.
 Verdict judge(const Engine &engine, std::string_view version, std::string_view dispatch,
               const EngineCase &given);
 
-/// Less than 0, 0, more than 0 as `a` is older than `b`, the same, newer: numbers between dots.
+/// `version` is a release: numbers and dots, "+local" behind them or not. Posts and pre-releases
+/// (0.33.0.post9, 5.17.0rc1) are other code than the release that they are called after.
+bool isRelease(std::string_view version);
+
+/// Less than 0, 0, more than 0 as `a` is older than `b`, the same, newer: numbers between dots, up
+/// to a '+'. Both are releases, or empty.
 int compareVersions(std::string_view a, std::string_view b);
 
 /// The text of docs/generated/engine-rules.md.

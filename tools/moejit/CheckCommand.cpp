@@ -188,7 +188,8 @@ const Command checkCommand = {
     "each dispatch of each engine does with it and how that is known, what moejit does, and the "
     "nearest change that works.\n"
     "What engines do is data, read in their sources at the versions that are printed; a newer "
-    "version is unknown, and unknown does not count as working. Where an index or headers of "
+    "version, a post or a pre-release is unknown, and unknown does not count as working. A "
+    "projection that is not FP8 decides nothing. Where an index or headers of "
     "safetensors lie beside config.json, every expert's weights and scales are looked for in them; "
     "values are not read.",
     "  moejit check DeepSeek-V3/config.json --tp 8\n"
