@@ -23,6 +23,10 @@ const std::string ue8m0 = "{\"quant_method\": \"fp8\", \"activation_scheme\": \"
 const std::string noBlockSize = "{\"quant_method\": \"fp8\", \"activation_scheme\": \"dynamic\"}";
 const std::string noScheme = "{\"quant_method\": \"fp8\", \"weight_block_size\": [128, 128]}";
 const std::string mx = "{\"quant_method\": \"mxfp8\", \"activation_scheme\": \"dynamic\"}";
+const std::string mxPower = "{\"quant_method\": \"mxfp8\", \"activation_scheme\": \"dynamic\", "
+                            "\"scale_fmt\": \"ue8m0\"}";
+const std::string e5m2 = "{\"quant_method\": \"fp8\", \"activation_scheme\": \"dynamic\", "
+                         "\"weight_block_size\": [128, 128], \"fmt\": \"e5m2\"}";
 const std::string channelToken =
     compressed("\"strategy\": \"channel\"", "\"strategy\": \"token\", \"dynamic\": true");
 const std::string channelTokenStatic =
@@ -79,6 +83,8 @@ const std::vector<Row> &allRows() {
   static const std::vector<Row> rows = {
       {"transformers-method", "eager", up, {channelToken}, {block}},
       {"transformers-mx", "eager", up, {mx}, {block}},
+      {"transformers-mx", "deepgemm", up, {mxPower, 1024, 1, "", 100}, {ue8m0, 1024, 1, "", 100}},
+      {"transformers-e5m2", "deepgemm", up, {e5m2}, {block}},
       {"transformers-bias", "grouped_mm", up, {block, 1024, 1, bias}, {block}},
       {"transformers-latent", "eager", down, {block, 1024, 1, latent}, {block}},
       {"transformers-static", "batched_mm", up, {tensorStatic}, {tensorDynamic}},
@@ -151,6 +157,10 @@ const std::vector<Row> &allRows() {
       {"sglang-cutlass-block", "cutlass", up, {channelToken}, {block}},
       {"sglang-cutlass-arch", "cutlass", up, {block, 1024, 1, "", 89}, {block}},
       {"sglang-mx", "fused_moe", up, {mx}, {block}},
+      {"sglang-mx", "fused_moe", down, {mx}, {mx, 1024, 1, "", 100}},
+      {"sglang-mx-unread", "fused_moe", up, {mx, 1024, 1, "", 100}, {mx}},
+      {"sglang-mx-unread", "deep_gemm", up, {mx, 1024, 1, "", 100, "0.5.12"}, {mx}},
+      {"sglang-e5m2", "cutlass", up, {e5m2}, {block}},
       {"sglang-requantized", "fused_moe", up, {tensorDynamic}, {tensorDynamic, 1024, 1, noGate}},
       {"sglang-largest-scale", "fused_moe", down, {tensorStatic}, {tensorDynamic}},
 
@@ -166,6 +176,15 @@ const std::vector<Row> &allRows() {
       {"vllm-deepgemm-gate", "deep_gemm", up, {block, 1024, 1, noGate}, {block}},
       {"vllm-deepgemm-activation", "deep_gemm", up, {block, 1024, 1, gelu}, {block}},
       {"vllm-deepgemm-pair", "deep_gemm", up, {channelToken}, {ctBlock}},
+      {"vllm-deepgemm-pair", "deep_gemm", up, {mx}, {mx, 1024, 1, "", 100}},
+      {"vllm-mx-unread", "deep_gemm", up, {mx, 1024, 1, "", 100}, {mx}},
+      {"vllm-mx-unread",
+       "flashinfer_trtllm",
+       up,
+       {mx, 1024, 1, "", 100},
+       {block, 1024, 1, "", 100}},
+      {"vllm-mx-unread", "marlin", up, {mx, 1024, 1, "", 100}, {mx}},
+      {"vllm-e5m2", "triton", up, {e5m2}, {block}},
       {"vllm-flashinfer-arch", "flashinfer_cutlass", up, {block, 1024, 1, "", 89}, {block}},
       {"vllm-flashinfer-block-arch",
        "flashinfer_cutlass",
@@ -193,6 +212,16 @@ const std::vector<Row> &allRows() {
 
       {"deepgemm-arch", "contiguous", up, {block, 1024, 1, "", 120}, {block}},
       {"deepgemm-block", "masked", up, {channelToken}, {block}},
+      {"deepgemm-block", "masked", up, {mx}, {mx, 1024, 1, "", 100}},
+      {"deepgemm-mx", "masked", up, {mx, 1024, 1, "", 100}, {mx}},
+      {"deepgemm-e5m2", "contiguous", up, {e5m2}, {block}},
+      {"flashinfer-e5m2",
+       "group_gemm_fp8_nt_groupwise",
+       up,
+       {e5m2, 1024, 1, "", 100},
+       {block, 1024, 1, "", 100}},
+      {"torch-e5m2", "scaled_grouped_mm", up, {e5m2}, {channelToken}},
+      {"torch-mx", "scaled_grouped_mm", up, {mx, 1024, 1, "", 100}, {mx}},
       {"deepgemm-scale", "contiguous", up, {block, 1024, 1, "", 100}, {ue8m0, 1024, 1, "", 100}},
       {"deepgemm-n", "contiguous", up, {block, 1026}, {block, 1024}},
       {"deepgemm-rows", "contiguous", up, {block, 192}, {block, 96}},
@@ -277,6 +306,23 @@ TEST_CASE("moejit's rules are none of an engine's") {
       CHECK(std::string_view(text).find("MJ") == std::string_view::npos);
       CHECK(std::string_view(text).find("moejit") == std::string_view::npos);
     }
+}
+
+TEST_CASE("what was not read of e5m2, and of MXFP8 on SM100, is never fine") {
+  for (const Engine &engine : allEngines())
+    for (const char *version : engine.versions)
+      for (const char *dispatch : engine.dispatches)
+        for (bool isDown : {up, down})
+          for (int arch : {90, 100, 120})
+            for (const std::string &quantization : {e5m2, mx, mxPower, modelOptMx}) {
+              if (arch < 100 && quantization != e5m2)
+                continue;
+              Verdict verdict = verdictOf((std::string(engine.name) + "-any").c_str(), dispatch,
+                                          isDown, {quantization, 1024, 1, "", arch, version});
+              CHECK_MESSAGE(!works(verdict.outcome), engine.name << " " << version << " "
+                                                                 << dispatch << " sm_" << arch
+                                                                 << " " << quantization);
+            }
 }
 
 TEST_CASE("versions that nobody read are unknown, and never fine") {

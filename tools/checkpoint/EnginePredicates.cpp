@@ -59,7 +59,8 @@ Answer isNotFp8Method(const EngineCase &given) {
   return when(given.checkpoint.method != Method::Fp8, given.checkpoint.methodText);
 }
 Answer isMxMethod(const EngineCase &given) {
-  return when(given.checkpoint.methodText == "mxfp8", "quant_method mxfp8");
+  // " ue8m0" follows where scale_fmt says it.
+  return when(given.checkpoint.methodText.starts_with("mxfp8"), "quant_method mxfp8");
 }
 Answer hasBias(const EngineCase &given) {
   return when(given.experts.hasBias, "the configuration says that experts have a bias");
@@ -141,6 +142,12 @@ Answer isPowerScale(const EngineCase &given) {
 Answer isMxBelow100(const EngineCase &given) {
   return given.arch < 100 ? isMx(given) : std::nullopt;
 }
+Answer isMxFrom100(const EngineCase &given) {
+  return given.arch >= 100 ? isMx(given) : std::nullopt;
+}
+Answer isE5M2(const EngineCase &given) {
+  return when(given.scheme.weightType == ElementType::F8E5M2, "weights are e5m2");
+}
 Answer isMx(const EngineCase &given) {
   return when(isBlock(given) && given.scheme.blockN == 1 && given.scheme.blockK == 32,
               "MXFP8: a scale for 32 values of a row");
@@ -197,6 +204,9 @@ Answer isNotForTriton(const EngineCase &given) {
 Answer isNotForCutlass(const EngineCase &given) {
   bool isTensorTensor = isTensor(given) && given.scheme.activations == Strategy::Tensor;
   return when(!isChannelToken(given) && !isTensorTensor, sidesText(given));
+}
+Answer isNotForDeepGemm(const EngineCase &given) {
+  return isMxFrom100(given) ? std::nullopt : isNotBlock128(given);
 }
 Answer isNotForFlashInferCutlass(const EngineCase &given) {
   bool isTensorTensor = isPair(given, Strategy::Tensor, Strategy::Tensor, ScaleSource::Static);
