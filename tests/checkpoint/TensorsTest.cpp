@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <random>
 #include <utility>
 
@@ -117,13 +118,13 @@ TEST_CASE("whole checkpoints have nothing missing") {
       TensorReport report = checkTensors(model, names);
       CHECK_MESSAGE(report.findingCount == 0, (report.findings.empty() ? "" : report.findings[0]));
       CHECK(report.layers == 4);
-      CHECK(report.hasTypes);
+      CHECK(report.hasTypes());
       CHECK(report.hasStaticScales == isStatic);
       for (auto &[name, info] : names)
         info = {}; // as an index tells them
       report = checkTensors(model, names);
       CHECK_MESSAGE(report.findingCount == 0, (report.findings.empty() ? "" : report.findings[0]));
-      CHECK(!report.hasTypes);
+      CHECK(!report.hasTypes());
     }
   }
 }
@@ -473,19 +474,79 @@ TEST_CASE("files beside a configuration are looked at; weights never") {
         continue;
   std::string index = "{\"metadata\": {}, \"weight_map\": {\"x\": \"y\"";
   for (const auto &[name, info] : names)
-    index += fmt::format(", \"{}\": \"model-1.safetensors\"", name);
+    index += fmt::format(", \"{}\": \"model-{}.safetensors\"", name,
+                         name.ends_with("experts.0.gate_proj.weight_scale_inv") ? 1 : 2);
   folder.write("model.safetensors.index.json", index + "}}");
   Result<TensorReport> byName = checkTensorFiles(model);
   REQUIRE_MESSAGE(bool(byName), (byName ? "" : byName.error().text()));
   CHECK(byName->findingCount == 0);
   CHECK(byName->source == "the index");
-  CHECK(!byName->hasTypes);
-  Names small = {{"model.layers.0.mlp.experts.0.gate_proj.weight_scale_inv", {"F32", {1, 1}}}};
+  CHECK(!byName->hasTypes());
+  Names small;
+  for (const auto &[name, info] : names)
+    if (name.ends_with("experts.0.gate_proj.weight_scale_inv"))
+      small[name] = info;
+  folder.write("model-1.safetensors", fileOf(small));
+  byName = checkTensorFiles(model);
+  REQUIRE(bool(byName));
+  CHECK(byName->findingCount == 0);
+  CHECK(byName->typed == 4);
+  CHECK(byName->untyped == 8 * 3 * 4 * 2 - 4);
+  CHECK(!byName->hasTypes());
+  small["model.layers.0.mlp.experts.0.gate_proj.weight_scale_inv"].shape = {1, 1};
   folder.write("model-1.safetensors", fileOf(small));
   Result<TensorReport> both = checkTensorFiles(model);
   REQUIRE(bool(both));
   CHECK(both->source == "1 safetensors header and the index");
   CHECK(has(*both, "weight scales are [1, 1], expected [8, 16]"));
+}
+
+TEST_CASE("what an index places in a file that lacks it is not there") {
+  Checkpoint model = modelOf(fp8Block(), 16);
+  Folder folder;
+  model.path = folder.write("config.json", configText(fp8Block()));
+  Names names = tensorsOf(model, 4, "weight_scale_inv", false), part = names;
+  std::string index = "{\"weight_map\": {\"x\": \"other.safetensors\"";
+  for (const auto &[name, info] : names)
+    index += fmt::format(", \"{}\": \"model-1.safetensors\"", name);
+  folder.write("model.safetensors.index.json", index + "}}");
+  folder.write("model-1.safetensors", fileOf(names));
+  CHECK(checkTensorFiles(model)->findingCount == 0);
+  CHECK(checkTensorFiles(model)->hasTypes());
+  // Other tensors than those of experts are missed, too.
+  part.erase("model.embed_tokens.weight");
+  folder.write("model-1.safetensors", fileOf(part));
+  CHECK(checkTensorFiles(model)->findings ==
+        std::vector<std::string>{"model-1.safetensors lacks 1 tensor that the index places there, "
+                                 "such as model.embed_tokens.weight"});
+  std::erase_if(
+      part, [](const auto &entry) { return entry.first.find("layers.1.") != std::string::npos; });
+  folder.write("model-1.safetensors", fileOf(part));
+  Result<TensorReport> report = checkTensorFiles(model);
+  REQUIRE(bool(report));
+  CHECK(report->findings ==
+        std::vector<std::string>{"model-1.safetensors lacks 49 tensors that the index places "
+                                 "there, such as model.embed_tokens.weight",
+                                 "3 layers have scales for their experts, the configuration says 4",
+                                 "3 layers have experts, the configuration says 4"});
+  // In another file than the index says.
+  folder.write("model-2.safetensors", fileOf(names));
+  CHECK(checkTensorFiles(model)->findingCount == 1);
+}
+
+TEST_CASE("an index that is there and cannot be read is an error") {
+  Checkpoint model = modelOf(fp8Block());
+  Folder folder;
+  model.path = folder.write("config.json", configText(fp8Block()));
+  std::filesystem::path index = std::filesystem::path(folder.path) / "model.safetensors.index.json";
+  std::filesystem::create_symlink("nowhere", index);
+  Result<TensorReport> dangling = checkTensorFiles(model);
+  REQUIRE(!dangling);
+  CHECK(dangling.error().code == ErrorCode::IoError);
+  CHECK(dangling.error().message.find("model.safetensors.index.json") != std::string::npos);
+  std::filesystem::remove(index);
+  std::filesystem::create_directory(index);
+  CHECK(!checkTensorFiles(model));
 }
 
 TEST_CASE("headers that lie are refused") {
@@ -529,4 +590,5 @@ TEST_CASE("headers that lie are refused") {
   CHECK(!readSafetensorsIndex(folder.write("i.json", "{}")));
   CHECK(!readSafetensorsIndex(folder.write("i.json", "{\"weight_map\": []}")));
   CHECK(!readSafetensorsIndex(folder.write("i.json", "\xff")));
+  CHECK(!readSafetensorsIndex(folder.write("i.json", "{\"weight_map\": {\"a\": 1}}")));
 }

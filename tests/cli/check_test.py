@@ -220,6 +220,22 @@ class Check(CliTest):
         done = self.moejit("check", folder)
         self.assertIn("every expert has its scales, of the right shape and type", done.out)
         self.assertIn("values of static scales were not read", done.out)
+        # What an index places in a file that lacks it is missing; in a file that is not here, it is known by name.
+        index = folder / "model.safetensors.index.json"
+        name = "model.layers.0.mlp.experts.1.up_proj.input_scale"
+        kept = tensors.pop(name)
+        for file, code in (("model.safetensors", 1), ("model-2.safetensors", 0)):
+            index.write_text(json.dumps({"weight_map": {**{each: "model.safetensors" for each in tensors}, name: file}}))
+            save()
+            done = self.moejit("check", folder, expect=code)
+            self.assertIn("model.safetensors lacks 1 tensor that the index places there" if code else
+                          "1 of 18 tensors of experts are in no file here: their shapes and types are not known", done.out)
+            self.assertNotIn("of the right shape", done.out)
+        index.unlink()
+        index.symlink_to("nowhere")
+        self.assertIn("model.safetensors.index.json", self.moejit("check", folder, expect=2).err)
+        index.unlink()
+        tensors[name] = kept
         del tensors["model.layers.0.mlp.experts.1.up_proj.input_scale"]
         save()
         done = self.moejit("check", folder, expect=1)

@@ -10,8 +10,6 @@
 namespace moejit::checkpoint {
 namespace {
 
-constexpr size_t mostFindings = 50;
-
 bool isFp8Type(const std::string &type) { return type == "F8_E4M3" || type == "F8_E5M2"; }
 
 std::string shapeText(const std::vector<int64_t> &shape) {
@@ -100,7 +98,6 @@ public:
 private:
   void gather() {
     for (const auto &[name, info] : tensors) {
-      report.hasTypes = report.hasTypes || !info.type.empty();
       TensorName parsed = parseTensorName(name);
       if (!parsed.tensor) {
         if (parsed.isOfExperts && unreadCount++ == 0)
@@ -108,6 +105,7 @@ private:
         continue;
       }
       const ExpertTensor &tensor = *parsed.tensor;
+      ++(info.type.empty() ? report.untyped : report.typed);
       Layer &layer = layers[tensor.layer];
       Projections &projections = tensor.expert ? layer.experts[*tensor.expert] : layer.fused;
       Parts &parts = projections[tensor.projection];

@@ -25,6 +25,12 @@ Error broken(const std::string &path, const std::string &what) {
   return Error{ErrorCode::ParseError, fmt::format("{}: {}", path, what), {}};
 }
 
+/// What the index places in one file, and its header lacks.
+struct Lacking {
+  int64_t count = 0;
+  std::string first; ///< one of the names
+};
+
 /// Bytes of one element, or 0 for a type that is not known.
 int64_t typeBytes(std::string_view type) {
   static const std::map<std::string_view, int64_t> bytes = {
@@ -133,8 +139,11 @@ Result<TensorMap> readSafetensorsIndex(const std::string &path) {
   if (!map || map->kind != JsonValue::Kind::Object)
     return broken(path, "no weight_map");
   TensorMap tensors;
-  for (const auto &[name, value] : map->members)
-    tensors.emplace(name, TensorInfo());
+  for (const auto &[name, value] : map->members) {
+    if (value.kind != JsonValue::Kind::String)
+      return broken(path, fmt::format("weight_map has no file for {}", name));
+    tensors.emplace(name, TensorInfo{"", {}, value.text});
+  }
   return tensors;
 }
 
@@ -152,31 +161,56 @@ Result<TensorReport> checkTensorFiles(const Checkpoint &checkpoint) {
     if (at->path().extension() == ".safetensors")
       files.push_back(at->path().string());
   std::sort(files.begin(), files.end());
+  // As the link itself: one that leads nowhere is there, and cannot be read.
   std::string index = (folder / "model.safetensors.index.json").string();
   std::error_code ignored;
-  bool hasIndex = fs::is_regular_file(index, ignored);
+  bool hasIndex = fs::exists(fs::symlink_status(index, ignored));
   std::string source;
+  std::map<std::string, TensorMap, std::less<>> headers;
   if (!files.empty()) {
     for (const std::string &file : files) {
       Result<TensorMap> header = readSafetensorsHeader(file);
       if (!header)
         return header.error();
-      tensors.merge(*header);
+      headers.emplace(fs::path(file).filename().string(), std::move(*header));
     }
     source = fmt::format("{} safetensors header{}", files.size(), files.size() == 1 ? "" : "s");
   } else if (!hasIndex) {
     return TensorReport();
   }
+  std::map<std::string, Lacking, std::less<>> lacking; // by file
   if (hasIndex) {
-    // What the index names and no file here has is known by its name: a folder may hold a part.
     Result<TensorMap> names = readSafetensorsIndex(index);
     if (!names)
       return names.error();
-    tensors.merge(*names);
+    // What is placed in a file that is not here is known by its name: a folder may hold a part.
+    std::erase_if(*names, [&](const auto &entry) {
+      const auto &[name, info] = entry;
+      auto header = headers.find(info.file);
+      if (header == headers.end() || header->second.contains(name))
+        return false;
+      Lacking &found = lacking[info.file];
+      if (found.count++ == 0)
+        found.first = name;
+      return true;
+    });
+    tensors = std::move(*names);
     source += source.empty() ? "the index" : " and the index";
+  }
+  for (auto &[file, header] : headers) {
+    for (const auto &[name, info] : header)
+      tensors.erase(name); // a header tells more than the index
+    tensors.merge(header);
   }
   TensorReport report = checkTensors(checkpoint, tensors);
   report.source = std::move(source);
+  std::vector<std::string> first;
+  for (const auto &[file, found] : lacking)
+    first.push_back(fmt::format("{} lacks {} tensor{} that the index places there, such as {}",
+                                file, found.count, found.count == 1 ? "" : "s", found.first));
+  report.findingCount += int64_t(first.size());
+  report.findings.insert(report.findings.begin(), first.begin(), first.end());
+  report.findings.resize(std::min(report.findings.size(), mostFindings));
   return report;
 }
 

@@ -228,13 +228,17 @@ std::string nearestText(const Check &check, const CheckOptions &options) {
 }
 
 std::string tensorText(const TensorReport &report) {
-  std::string text =
-      fmt::format("\ntensors   {} ({}), {} layers with experts: {}\n", report.tensors,
-                  report.source, report.layers,
-                  report.findingCount > 0 ? fmt::format("{} thing{} wrong", report.findingCount,
-                                                        report.findingCount == 1 ? "" : "s")
-                  : report.hasTypes ? "every expert has its scales, of the right shape and type"
-                                    : "every expert has its scales, by name");
+  std::string found =
+      report.findingCount > 0
+          ? fmt::format("{} thing{} wrong", report.findingCount, plural(report.findingCount))
+      : report.hasTypes() ? "every expert has its scales, of the right shape and type"
+                          : "every expert has its scales, by name";
+  std::string text = fmt::format("\ntensors   {} ({}), {} layers with experts: {}\n",
+                                 report.tensors, report.source, report.layers, found);
+  if (report.typed > 0 && report.untyped > 0)
+    text += fmt::format("          {} of {} tensors of experts are in no file here: their shapes "
+                        "and types are not known\n",
+                        report.untyped, report.typed + report.untyped);
   for (const std::string &finding : report.findings)
     text += fmt::format("          {}\n", finding);
   if (report.findingCount > int64_t(report.findings.size()))
@@ -354,7 +358,8 @@ void write(JsonWriter &json, const Check &check) {
     return;
   json.key("tensors").beginObject().field("source", check.tensors->source);
   json.field("tensors", check.tensors->tensors).field("layers", check.tensors->layers);
-  json.field("hasTypes", check.tensors->hasTypes);
+  json.field("hasTypes", check.tensors->hasTypes()).field("typed", check.tensors->typed);
+  json.field("untyped", check.tensors->untyped);
   json.field("staticScaleValuesRead", false).field("findingCount", check.tensors->findingCount);
   writeStrings(json, "findings", check.tensors->findings);
   json.endObject();
