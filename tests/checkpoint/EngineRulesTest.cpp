@@ -386,6 +386,43 @@ TEST_CASE("engines are chosen by name and version") {
   }
 }
 
+TEST_CASE("a projection that is not FP8 decides nothing") {
+  auto checkOf = [](const char *ignored, const char *pair = "\"strategy\": \"token\", "
+                                                            "\"dynamic\": true") {
+    std::string quantization = compressed("\"strategy\": \"channel\"", pair);
+    quantization.replace(quantization.find("lm_head"), 7, ignored);
+    CheckOptions options;
+    options.engines = *parseEngines("vllm,transformers");
+    return *check(modelOf(quantization), options);
+  };
+  for (bool isUp : {true, false}) {
+    Check half = checkOf(isUp ? "re:.*(gate|up)_proj$" : "re:.*down_proj$");
+    CHECK(half.hasWorking(*findEngine("vllm")));
+    for (const DispatchCheck &each : half.dispatches) {
+      CHECK(each.verdicts[isUp ? 0 : 1].outcome == Outcome::NotApplicable);
+      const Verdict &other = each.verdicts[isUp ? 1 : 0];
+      CHECK(each.overall.outcome == other.outcome);
+      CHECK(each.overall.ruleId == other.ruleId);
+      CHECK((each.workingTp.size() > 1) == works(other.outcome));
+      // A dispatch that such checkpoints do not reach is told by its rule.
+      if (each.choice.engine == findEngine("transformers"))
+        CHECK(each.overall.ruleId == "transformers-method");
+    }
+    for (const MoejitCheck &each : half.moejit) {
+      CHECK(each.isLegal);
+      CHECK(each.kernels == 1);
+    }
+    REQUIRE(half.notes.size() == 1);
+    CHECK(half.notes[0].starts_with(isUp ? "gate_up of the experts is not FP8 (ignored)"
+                                         : "down of the experts is not FP8 (ignored)"));
+  }
+  // What is refused of the other one is refused.
+  Check refused = checkOf("re:.*(gate|up)_proj$", "\"strategy\": \"token\", \"dynamic\": false");
+  CHECK(!refused.hasWorking(*findEngine("vllm")));
+  CHECK(refused.dispatches.front().overall.outcome == Outcome::Refused);
+  CHECK(!refused.moejit.front().isLegal);
+}
+
 TEST_CASE("docs/generated/engine-rules.md is the table") {
   std::string text = renderEngineRulesMarkdown();
   std::ifstream file(MOEJIT_SOURCE_DIR "/docs/generated/engine-rules.md");

@@ -10,9 +10,16 @@
 namespace moejit::checkpoint {
 namespace {
 
-/// How bad an outcome is.
-int rank(Outcome outcome) {
-  switch (outcome) {
+/// What is said of a projection that is not FP8: of no rule, unlike a dispatch that is not reached.
+bool isOfOtherFormat(const Verdict &verdict) {
+  return verdict.outcome == Outcome::NotApplicable && verdict.ruleId.empty();
+}
+
+/// How bad a verdict is.
+int rank(const Verdict &verdict) {
+  if (isOfOtherFormat(verdict))
+    return -1;
+  switch (verdict.outcome) {
   case Outcome::Runs:
     return 0;
   case Outcome::RunsElse:
@@ -58,9 +65,8 @@ std::vector<Verdict> judgeAll(const Checkpoint &checkpoint, const EngineChoice &
 }
 
 const Verdict &worst(const std::vector<Verdict> &verdicts) {
-  return *std::max_element(
-      verdicts.begin(), verdicts.end(),
-      [](const Verdict &a, const Verdict &b) { return rank(a.outcome) < rank(b.outcome); });
+  return *std::max_element(verdicts.begin(), verdicts.end(),
+                           [](const Verdict &a, const Verdict &b) { return rank(a) < rank(b); });
 }
 
 DispatchCheck checkDispatch(const Checkpoint &checkpoint, const EngineChoice &choice,
@@ -89,7 +95,7 @@ MoejitCheck checkMoejit(const std::vector<ExpertGemm> &gemms, Dispatch dispatch,
   result.isLegal = true;
   std::set<std::string> kernels;
   for (const ExpertGemm &gemm : gemms) {
-    if (gemm.projection.starts_with("shared"))
+    if (gemm.projection.starts_with("shared") || !gemm.scheme.isFp8)
       continue;
     std::set<int64_t> served;
     for (const ExpertLaunch &launch : gemm.launches) {
@@ -149,6 +155,12 @@ Result<Check> check(const Checkpoint &checkpoint, const CheckOptions &options) {
   for (const EngineChoice &choice : options.engines)
     for (const char *dispatch : choice.engine->dispatches)
       result.dispatches.push_back(checkDispatch(checkpoint, choice, dispatch, options));
+  for (const ExpertGemm &gemm : result.gemms)
+    if (!gemm.projection.starts_with("shared") && !gemm.scheme.isFp8)
+      result.notes.push_back(fmt::format("{} of the experts is not FP8 ({}): verdicts are of the "
+                                         "other projection alone, and whether an engine takes "
+                                         "such experts was not read",
+                                         gemm.projection, gemm.scheme.name));
   if (checkpoint.shared && Checkpoint::isFp8(*checkpoint.shared)) {
     const Experts &shared = *checkpoint.shared;
     int64_t part = shared.intermediate / options.split.tp;

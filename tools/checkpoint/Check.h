@@ -19,7 +19,7 @@ struct DispatchCheck {
   EngineChoice choice;
   std::string dispatch;
   std::vector<Verdict> verdicts;  ///< one for each GEMM of the routed experts
-  Verdict overall;                ///< the worst of them
+  Verdict overall;                ///< the worst of them; what is not FP8 does not count
   std::vector<int64_t> workingTp; ///< tp up to 64 that works, without a change of ep
   bool worksWithEp =
       false; ///< whole experts on as many ranks work, where the split asked for does not
@@ -28,7 +28,7 @@ struct DispatchCheck {
 /// The same for moejit.
 struct MoejitCheck {
   Dispatch dispatch = Dispatch::Grouped;
-  bool isLegal = false; ///< every rank has a launch for every GEMM of the routed experts
+  bool isLegal = false; ///< every rank has a launch for every FP8 GEMM of the routed experts
   int64_t kernels = 0;  ///< different kernels over all ranks
   std::vector<Violation> violations; ///< of the first GEMM that is refused
   std::string why;
