@@ -379,6 +379,8 @@ TEST_CASE("engines are chosen by name and version") {
   REQUIRE(bool(two));
   CHECK(two->size() == 2);
   CHECK((*two)[0].version == "0.9");
+  CHECK(parseEngines("all,vllm,all")->size() == allEngines().size());
+  CHECK(parseEngines("vllm,vllm@0.33.0,vllm@0.9,vllm@0.9")->size() == 2);
   for (const char *bad : {"", "vlm", "vllm@", "vllm,", "@1"}) {
     Result<std::vector<EngineChoice>> refused = parseEngines(bad);
     REQUIRE_MESSAGE(!refused, bad);

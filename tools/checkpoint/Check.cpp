@@ -177,6 +177,12 @@ Result<Check> check(const Checkpoint &checkpoint, const CheckOptions &options) {
 Result<std::vector<EngineChoice>> parseEngines(const std::string &text) {
   std::vector<EngineChoice> choices;
   std::vector<std::string> names;
+  auto add = [&](const EngineChoice &choice) {
+    if (std::none_of(choices.begin(), choices.end(), [&](const EngineChoice &other) {
+          return other.engine == choice.engine && other.versionText() == choice.versionText();
+        }))
+      choices.push_back(choice);
+  };
   for (const Engine &engine : allEngines())
     names.push_back(engine.name);
   for (size_t begin = 0; begin <= text.size();) {
@@ -185,7 +191,7 @@ Result<std::vector<EngineChoice>> parseEngines(const std::string &text) {
     begin = end + 1;
     if (word == "all") {
       for (const Engine &engine : allEngines())
-        choices.push_back({&engine, ""});
+        add({&engine, ""});
       continue;
     }
     size_t at = word.find('@');
@@ -196,7 +202,7 @@ Result<std::vector<EngineChoice>> parseEngines(const std::string &text) {
           ErrorCode::InvalidArgument,
           fmt::format("no engine '{}'", word),
           {fmt::format("the engines: {}, each with @VERSION; or all", fmt::join(names, ", "))}};
-    choices.push_back({engine, hasVersion ? word.substr(at + 1) : ""});
+    add({engine, hasVersion ? word.substr(at + 1) : ""});
   }
   return choices;
 }

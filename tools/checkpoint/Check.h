@@ -12,6 +12,9 @@ struct EngineChoice {
   const Engine *engine = nullptr;
   std::string version;
   bool operator==(const EngineChoice &) const = default;
+
+  /// The version that is asked, which an empty one stands for too.
+  std::string versionText() const { return version.empty() ? engine->newest() : version; }
 };
 
 /// One engine's dispatch before all GEMMs of the routed experts.
@@ -57,7 +60,7 @@ struct Check {
 /// Everything about `checkpoint`, which needs FP8. Errors: those of checkTensorFiles.
 Result<Check> check(const Checkpoint &checkpoint, const CheckOptions &options);
 
-/// "sglang@0.5.23", "vllm", "all". Errors: InvalidArgument naming the engines.
+/// "sglang@0.5.23", "vllm", "all", each version once. Errors: InvalidArgument naming the engines.
 Result<std::vector<EngineChoice>> parseEngines(const std::string &text);
 
 } // namespace moejit::checkpoint

@@ -22,7 +22,7 @@ struct Requirement {
 bool isMeant(const Requirement &requirement, const EngineChoice &choice) {
   const EngineChoice &wanted = requirement.choice;
   return choice.engine == wanted.engine &&
-         (wanted.version.empty() || choice.version == wanted.version);
+         (wanted.version.empty() || choice.versionText() == wanted.versionText());
 }
 
 /// Adds the engine to `options` where it, or this version of it, is not asked yet.

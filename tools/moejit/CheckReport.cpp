@@ -54,8 +54,7 @@ std::string activationScalesText(const ExpertGemm &gemm) {
 }
 
 std::string engineText(const EngineChoice &choice) {
-  return fmt::format("{} {}", choice.engine->name,
-                     choice.version.empty() ? choice.engine->newest() : choice.version);
+  return fmt::format("{} {}", choice.engine->name, choice.versionText());
 }
 
 /// "runs as configured", short enough for a column.
@@ -328,8 +327,7 @@ void write(JsonWriter &json, const Check &check) {
   json.endArray().key("verdicts").beginArray();
   for (const DispatchCheck &each : check.dispatches) {
     json.beginObject().field("engine", each.choice.engine->name);
-    json.field("version",
-               each.choice.version.empty() ? each.choice.engine->newest() : each.choice.version);
+    json.field("version", each.choice.versionText());
     json.field("dispatch", each.dispatch);
     writeFields(json, each.overall);
     writeNumbers(json, "workingTp", each.workingTp);
