@@ -489,6 +489,17 @@ Result<void> addCatalogue(std::vector<BundleEntry> &entries, const std::string &
   return {};
 }
 
+/// Whether a quick entry does little that others do not: the light group, which runs on the
+/// emulator too, goes without. tests/pipeline runs every kind there, and every family of plans.
+bool resemblesAnother(const std::string &name) {
+  for (const char *part : {"w-tensor", "w-expert", "words-expanded", "inside-apart", "mx-words",
+                           "token-f32", "eager.w-block.x-group-mn", "512x1024.from-bf16",
+                           "512x1024.from-f32", "batched.w-block.x-group.bf16.512"})
+    if (name.find(part) != std::string::npos)
+      return true;
+  return false;
+}
+
 } // namespace
 
 Result<BundleSpecs> bundleSpecs(const std::string &kernels) {
@@ -506,9 +517,8 @@ Result<BundleSpecs> bundleSpecs(const std::string &kernels) {
   for (const QuantizeSpec &quantization : quantizeSpecs())
     add(entries, quantization.name, quantization.isQuick ? "quantize quick" : "quantize",
         quantization.spec);
-  // What runs on the emulator too: tests/pipeline runs every family of plans there.
   for (BundleEntry &entry : entries)
-    if (entry.groups.find("quick") != std::string::npos)
+    if (entry.groups.find("quick") != std::string::npos && !resemblesAnother(entry.name))
       entry.groups += " light";
   addFamilies(entries, specs.families);
   return specs;

@@ -108,9 +108,9 @@ Compiles what moejit-gpu-tests and speed.py run into FOLDER/bundle and lists it 
   --kernels FOLDER  the catalogue, *.mlir
   --threads N       compile on N threads (2)
   --only TEXT       only specs whose name contains TEXT
-  --group WORD      only specs of that group: matrix, quick, light (quick without families of
-                    plans), many, generated, wide, checked, catalogue, quantize or
-                    quantize-speed
+  --group WORD      only specs of that group: matrix, quick, light (quick, one of each kind,
+                    without families of plans), many, generated, wide, checked, catalogue,
+                    quantize or quantize-speed
   --list            print the specs and compile nothing
 
 exit code: 0 all compiled, 1 a spec failed, 2 wrong usage
