@@ -7,10 +7,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 namespace moejit {
 namespace {
+
+/// Without a lock: how often a manifest is written that others replace, and what is waited before
+/// looking whether they did.
+constexpr int mostReplacements = 20;
+constexpr std::chrono::milliseconds settling(20);
 
 const IndexedRange *rangeOf(const std::vector<IndexedRange> &ranges, int64_t rows) {
   for (const IndexedRange &range : ranges)
@@ -171,14 +178,28 @@ Result<void> Cache::put(const Artifact &artifact, int64_t minRows, int64_t maxRo
   }
   if (!disk || !disk->isWritable())
     return {};
+  warnOfBundle(artifact, {minRows, maxRows, keyName(artifact.buildKey)});
   Result<void> stored = disk->store(artifact, minRows, maxRows);
-  if (!stored) {
-    warnOnce("store", stored.error().message + "; new kernels are kept in memory only");
-    std::lock_guard guard(mutex);
-    if (!refused)
-      refused = stored.error();
-  }
+  if (!stored)
+    refuse(stored.error());
   return stored;
+}
+
+void Cache::refuse(const Error &error) {
+  warnOnce("store", error.message + "; new kernels are kept in memory only");
+  std::lock_guard guard(mutex);
+  if (!refused)
+    refused = error;
+}
+
+void Cache::warnOfBundle(const Artifact &artifact, const IndexedRange &range) {
+  if (!options.isBundleMaker && disk->breaksBundle(artifact.lookupKey, range))
+    warnOnce(
+        "bundle",
+        fmt::format("cache folder {}: new kernels change {}.index, which {} lists: the folder "
+                    "is no longer the bundle that it was; fill bundles with moejit aot -o, and "
+                    "give other programs a cache folder of their own",
+                    folder(), keyName(artifact.lookupKey), manifestName));
 }
 
 std::optional<Error> Cache::storeProblem() const {
@@ -196,8 +217,11 @@ void Cache::serve(const Artifact &artifact, int64_t minRows, int64_t maxRows) {
     std::vector<IndexedRange> &inMemory = keptRanges[artifact.lookupKey];
     inMemory = withRange(inMemory, range);
   }
-  if (disk && disk->isWritable())
-    disk->storeRange(artifact.lookupKey, range);
+  if (!disk || !disk->isWritable())
+    return;
+  warnOfBundle(artifact, range);
+  if (Result<void> stored = disk->storeRange(artifact.lookupKey, range); !stored)
+    refuse(stored.error());
 }
 
 FileLock Cache::lockBuild(const std::string &buildKey) {
@@ -278,18 +302,8 @@ Result<void> Cache::remove(const std::string &name) {
   return disk ? disk->remove(name) : Result<void>();
 }
 
-Result<std::string> Cache::writeManifest() {
-  if (!disk || !disk->isWritable())
-    return problem.value_or(
-        Error{ErrorCode::InvalidArgument, "only a writable cache folder becomes a bundle", {}});
-  // Who lists last has seen what everyone has put: a list made earlier must not replace it.
-  FileLock lock = disk->lockManifest();
-  if (lock.state() == FileLock::State::Busy)
-    return Error{ErrorCode::IoError,
-                 fmt::format("cache folder {}: another process has been writing the manifest for "
-                             "minutes",
-                             folder()),
-                 {"call again when it has ended"}};
+/// The manifest of what lies in the folder.
+Result<std::string> Cache::listing() {
   Manifest manifest;
   auto addFile = [&](const std::string &name) -> Result<void> {
     Result<std::string> bytes = disk->readFile(name);
@@ -310,10 +324,45 @@ Result<std::string> Cache::writeManifest() {
         return added.error();
     manifest.kernels.push_back(std::move(kernel));
   }
-  std::string text = manifestJson(manifest);
-  if (Result<void> stored = disk->storeManifest(text); !stored)
-    return stored.error();
-  return sha256Hex(text);
+  return manifestJson(manifest);
+}
+
+Result<std::string> Cache::writeManifest() {
+  if (!disk || !disk->isWritable())
+    return problem.value_or(
+        Error{ErrorCode::InvalidArgument, "only a writable cache folder becomes a bundle", {}});
+  // Who lists last has seen what everyone has put: a list made earlier must not replace it.
+  FileLock lock = disk->lockManifest();
+  if (lock.state() == FileLock::State::Busy)
+    return Error{ErrorCode::IoError,
+                 fmt::format("cache folder {}: another process has been writing the manifest for "
+                             "minutes",
+                             folder()),
+                 {"call again when it has ended"}};
+  const std::string file(manifestName);
+  for (int round = 0; round <= mostReplacements; ++round) {
+    DiskCache::Seen before = disk->seen(file);
+    Result<std::string> text = listing();
+    if (!text)
+      return text;
+    // Without a lock, someone who listed less may have been the last to write: look again.
+    if (round > 0 && before == *text)
+      return sha256Hex(*text);
+    Result<bool> stored = disk->storeManifest(*text, before);
+    if (!stored)
+      return stored.error();
+    if (*stored && lock.state() == FileLock::State::Held)
+      return sha256Hex(*text);
+    std::this_thread::sleep_for(settling);
+    if (*stored && disk->seen(file) == *text)
+      return sha256Hex(*text);
+  }
+  return Error{
+      ErrorCode::IoError,
+      fmt::format("cache folder {}: others replaced {} {} times while it was written, and no "
+                  "lock can be had here",
+                  folder(), manifestName, mostReplacements),
+      {"call again when they have ended"}};
 }
 
 } // namespace moejit

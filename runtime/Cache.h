@@ -34,6 +34,9 @@ struct CacheOptions {
   /// characters. The manifest has the checksum of every other file, so that nothing altered is ever
   /// launched.
   std::optional<std::string> manifestSha256 = {};
+  /// ReadWrite: who opens it makes the folder a bundle, and calls writeManifest() when all is
+  /// there. Else a warning is given before a bundle is changed that lies in the folder.
+  bool isBundleMaker = false;
   LogCallback log = {}; ///< silent when empty
 };
 
@@ -100,8 +103,8 @@ public:
   Result<void> remove(const std::string &name);
   /// Makes the folder a bundle: writes manifest.json, which lists all sound entries that serve some
   /// rows, and the checksums of their files. Several processes that fill one folder may each call
-  /// it: the last one lists everything. Returns the SHA-256 to pin. Errors: IoError;
-  /// InvalidArgument unless ReadWrite.
+  /// it: the last one lists everything, also where the file system has no locks. Returns the
+  /// SHA-256 to pin. Errors: IoError; InvalidArgument unless ReadWrite.
   Result<std::string> writeManifest();
 
   CacheMode mode() const { return options.mode; }
@@ -120,6 +123,9 @@ private:
   std::shared_ptr<const Artifact> findByName(const std::string &name);
   std::shared_ptr<const Artifact> keep(Artifact artifact);
   CacheEntry entryOf(const DiskCache::File &file);
+  Result<std::string> listing();
+  void warnOfBundle(const Artifact &artifact, const IndexedRange &range);
+  void refuse(const Error &error);
 
   CacheOptions options;
   std::unique_ptr<DiskCache> disk;

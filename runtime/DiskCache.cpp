@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -15,9 +16,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <functional>
+#include <mutex>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
+#include <thread>
 #include <unistd.h>
 
 namespace moejit {
@@ -27,6 +31,10 @@ constexpr std::string_view kernelSuffix = ".kernel";
 constexpr int indexWaitMs = 5000;
 constexpr int manifestWaitMs = 300'000; // whoever holds it reads every kernel
 constexpr int temporaryWaitMs = 1000;
+/// Without a lock: how often a range is entered that others replace, and what is waited before
+/// looking whether they did: longer than anyone takes from comparing to renaming.
+constexpr int mostReplacements = 20;
+constexpr int settleMs = 20;
 /// No kernel comes near this; a larger file is not read at all.
 constexpr int64_t maxEntryBytes = int64_t(1) << 30;
 
@@ -86,6 +94,30 @@ int writeAll(int fd, std::string_view bytes) {
   return errno;
 }
 
+/// The turns of this process's threads at indexes. A file lock would do where there are any; none
+/// is waited for without end, as a forked child may find one taken for good.
+std::timed_mutex &indexTurn(const std::string &lookupKey) {
+  static std::array<std::timed_mutex, 16> turns;
+  return turns[std::hash<std::string>()(lookupKey) % turns.size()];
+}
+
+/// What temporaryName puts behind a name: `.<process>-<time>-<n>.tmp`.
+bool isTemporarySuffix(std::string_view text) {
+  if (!text.starts_with('.') || !text.ends_with(".tmp"))
+    return false;
+  text = text.substr(1, text.size() - std::min<size_t>(text.size(), 5));
+  size_t digits = 0;
+  int hyphens = 0;
+  for (char c : text) {
+    if (c == '-' && (digits == 0 || ++hyphens > 2))
+      return false;
+    if (c != '-' && (c < '0' || c > '9'))
+      return false;
+    digits = c == '-' ? 0 : digits + 1;
+  }
+  return hyphens == 2 && digits > 0;
+}
+
 std::string indexName(const std::string &lookupKey) { return keyName(lookupKey) + ".index"; }
 
 } // namespace
@@ -128,14 +160,16 @@ Result<Artifact> readKernel(std::string_view bytes, const std::string &name) {
 bool isOurName(std::string_view name) {
   size_t end = name.find('.');
   std::string_view stem = name.substr(0, end), rest = end < name.size() ? name.substr(end) : "";
-  if (stem == "manifest")
-    return rest == ".json" || rest == ".lock" ||
-           (rest.starts_with(".json.") && rest.ends_with(".tmp"));
+  if (stem == "manifest") {
+    // Temporaries of manifests had no `.json` in their names once.
+    std::string_view last = rest.starts_with(".json.") ? rest.substr(5) : rest;
+    return rest == ".json" || rest == ".lock" || isTemporarySuffix(last);
+  }
   bool isKey = stem.size() == 64 && std::all_of(stem.begin(), stem.end(), [](char c) {
                  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
                });
   return isKey &&
-         (rest == kernelSuffix || rest == ".index" || rest == ".lock" || rest.ends_with(".tmp"));
+         (rest == kernelSuffix || rest == ".index" || rest == ".lock" || isTemporarySuffix(rest));
 }
 
 Result<std::unique_ptr<DiskCache>>
@@ -152,15 +186,15 @@ DiskCache::open(const std::string &folder, CacheMode mode, uint64_t sizeLimitByt
   struct stat info;
   if (cache->fd < 0 || fstat(cache->fd, &info) != 0)
     return ioError(what, errno);
-  bool ownerIsRoot = info.st_uid == 0 && mode != CacheMode::ReadWrite;
-  if (info.st_uid != geteuid() && !ownerIsRoot)
+  cache->takesRoot = mode != CacheMode::ReadWrite;
+  if (info.st_uid != geteuid() && !(info.st_uid == 0 && cache->takesRoot))
     return Error{ErrorCode::IoError,
                  fmt::format("{}: owned by user {}, this is user {}", what, info.st_uid, geteuid()),
                  {"kernels are code: they are loaded only from folders of this user or of root"}};
   if (info.st_mode & (S_IWGRP | S_IWOTH))
     return Error{ErrorCode::IoError,
                  fmt::format("{}: mode {:04o} lets others write", what, info.st_mode & 07777),
-                 {"kernels are code: chmod go-w the folder after checking what it holds"}};
+                 {"kernels are code: chmod -R go-w the folder after checking what it holds"}};
   if (mode == CacheMode::Bundle)
     if (Result<void> opened = cache->openManifest(manifestSha256); !opened) {
       opened.error().message = fmt::format("{}: {}", what, opened.error().message);
@@ -245,6 +279,16 @@ Result<std::string> DiskCache::readFile(const std::string &name) const {
     error = ioError(what, errno);
   else if (!S_ISREG(info.st_mode) || info.st_size > maxEntryBytes)
     error = {ErrorCode::IoError, what + ": not a file of sensible size", {}};
+  else if (info.st_uid != geteuid() && !(info.st_uid == 0 && takesRoot))
+    // It may have been hard-linked, or the folder given away: the folder's owner says nothing of
+    // it.
+    error = {ErrorCode::IoError,
+             fmt::format("{}: owned by user {}, this is user {}", what, info.st_uid, geteuid()),
+             {"kernels are code: they are loaded only from files of this user or of root"}};
+  else if (info.st_mode & (S_IWGRP | S_IWOTH))
+    error = {ErrorCode::IoError,
+             fmt::format("{}: mode {:04o} lets others write", what, info.st_mode & 07777),
+             {"kernels are code: chmod go-w the file after checking what it holds"}};
   else {
     bytes.resize(size_t(info.st_size));
     size_t filled = 0;
@@ -298,9 +342,16 @@ DiskCache::Ranges DiskCache::ranges(const std::string &lookupKey) const {
   return {std::move(index->ranges), std::nullopt};
 }
 
-Result<void> DiskCache::publish(const std::string &name, const std::string &bytes,
-                                const std::string &finalName) const {
-  std::string temporary = temporaryName(name);
+DiskCache::Seen DiskCache::seen(const std::string &name) const {
+  Result<std::string> bytes = readFile(name);
+  return bytes ? Seen(std::move(*bytes)) : std::nullopt;
+}
+
+Result<bool> DiskCache::publish(const std::string &finalName, const std::string &bytes,
+                                const Seen *before) const {
+  bool isManifest = finalName == manifestName;
+  std::string temporary =
+      temporaryName(isManifest ? finalName : finalName.substr(0, finalName.find('.')));
   std::string what = path + "/" + finalName;
   // The lock marks the temporary file as alive: sweep() removes those whose owner died.
   FileLock lock = FileLock::acquire(fd, temporary, temporaryWaitMs);
@@ -311,7 +362,9 @@ Result<void> DiskCache::publish(const std::string &name, const std::string &byte
     return ioError(what, errno);
   fchmod(file, 0600); // whatever the umask
   int error = writeAll(file, bytes);
-  if (!error && renameat(fd, temporary.c_str(), fd, finalName.c_str()) != 0) {
+  // Syncing may take long, and who has no lock may have published meanwhile.
+  bool isReplaced = !error && before && seen(finalName) != *before;
+  if (!error && !isReplaced && renameat(fd, temporary.c_str(), fd, finalName.c_str()) != 0) {
     error = errno;
     if (error == EISDIR || error == ENOTEMPTY || error == EEXIST) {
       // Damage can take the form of a folder, which a rename does not replace.
@@ -319,25 +372,57 @@ Result<void> DiskCache::publish(const std::string &name, const std::string &byte
       error = renameat(fd, temporary.c_str(), fd, finalName.c_str()) == 0 ? 0 : errno;
     }
   }
-  if (error)
+  if (error || isReplaced)
     unlinkat(fd, temporary.c_str(), 0);
   if (lock.state() != FileLock::State::Held)
     close(file);
   lock.releaseKeepingFile();
   if (error)
     return ioError(what, error);
-  fsync(fd); // so that the name survives a crash as well as the bytes do
-  return {};
+  if (!isReplaced)
+    fsync(fd); // so that the name survives a crash as well as the bytes do
+  return !isReplaced;
 }
 
-void DiskCache::storeRange(const std::string &lookupKey, const IndexedRange &range) const {
+Result<void> DiskCache::storeRange(const std::string &lookupKey, const IndexedRange &range) const {
+  std::string name = indexName(lookupKey);
+  std::unique_lock turn(indexTurn(lookupKey), std::chrono::milliseconds(indexWaitMs));
   FileLock lock = FileLock::acquire(fd, keyName(lookupKey) + ".lock", indexWaitMs);
-  std::vector<IndexedRange> old = ranges(lookupKey).ranges;
-  std::vector<IndexedRange> merged = withRange(old, range);
-  // A range that could not be indexed is found by its build key all the same, and indexed by the
-  // next put.
-  if (merged != old)
-    (void)publish(keyName(lookupKey), indexText({lookupKey, merged}), indexName(lookupKey));
+  bool isAlone = lock.state() == FileLock::State::Held;
+  for (int round = 0; round <= mostReplacements; ++round) {
+    Seen before = seen(name);
+    std::optional<CacheIndex> index = before ? parseIndex(*before) : std::nullopt;
+    if (!index || index->lookupKey != lookupKey)
+      index = {lookupKey, {}}; // what is damaged is written anew
+    std::vector<IndexedRange> merged = withRange(index->ranges, range);
+    if (merged == index->ranges)
+      return {};
+    Result<bool> published = publish(name, indexText({lookupKey, merged}), &before);
+    if (!published)
+      return published.error();
+    if (*published && isAlone)
+      return {};
+    // Who read before this rename, and renames after it, drops the range: the next round sees it.
+    // Not all wait equally long, or two would replace each other for ever.
+    auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+    std::this_thread::sleep_for(std::chrono::milliseconds(settleMs + (now / 1000) % settleMs));
+  }
+  return Error{
+      ErrorCode::IoError,
+      fmt::format("{}/{}: others replaced it {} times while rows {} to {} were entered, and "
+                  "no lock can be had here",
+                  path, name, mostReplacements, range.minRows, range.maxRows),
+      {"let one process fill this folder, or several fill folders on a disk of their own "
+       "and join them: moejit cache merge"}};
+}
+
+bool DiskCache::breaksBundle(const std::string &lookupKey, const IndexedRange &range) const {
+  Seen text = seen(std::string(manifestName));
+  Result<Manifest> listing = parseManifest(text.value_or(""));
+  if (!listing || !listing->files.contains(indexName(lookupKey)))
+    return false;
+  std::vector<IndexedRange> known = ranges(lookupKey).ranges;
+  return withRange(known, range) != known;
 }
 
 Result<void> DiskCache::store(const Artifact &artifact, int64_t minRows, int64_t maxRows) const {
@@ -349,12 +434,12 @@ Result<void> DiskCache::store(const Artifact &artifact, int64_t minRows, int64_t
                              sizeLimit),
                  {}};
   // The index goes first: dying in between leaves a range without its kernel, which is a miss and
-  // heals by itself.
-  storeRange(artifact.lookupKey, {minRows, maxRows, name});
-  if (Result<void> published = publish(name, bytes, name + std::string(kernelSuffix)); !published)
-    return published;
+  // heals by itself. A kernel without its range is found by its build key.
+  Result<void> indexed = storeRange(artifact.lookupKey, {minRows, maxRows, name});
+  if (Result<bool> published = publish(name + std::string(kernelSuffix), bytes); !published)
+    return published.error();
   evict(name);
-  return {};
+  return indexed;
 }
 
 FileLock DiskCache::lockBuild(const std::string &name, int waitMs) const {
@@ -381,12 +466,22 @@ void DiskCache::evict(const std::string &keep) const {
   uint64_t total = 0;
   for (const File &file : all)
     total += file.bytes;
+  if (total <= sizeLimit)
+    return;
+  // What a bundle consists of stays, as it does when the folder is cleared; a manifest that cannot
+  // be read may list anything.
+  Result<std::string> text = readFile(std::string(manifestName));
+  bool hasManifest = text || text.error().code != ErrorCode::NotFound;
+  Result<Manifest> listing = parseManifest(text ? *text : std::string());
+  if (hasManifest && !listing)
+    return;
   std::sort(all.begin(), all.end(),
             [](const File &a, const File &b) { return a.usedNs < b.usedNs; });
   for (const File &file : all) {
     if (total <= sizeLimit)
       return;
-    if (file.name != keep && remove(file.name))
+    bool isListed = hasManifest && listing->files.contains(file.name + std::string(kernelSuffix));
+    if (file.name != keep && !isListed && remove(file.name))
       total -= file.bytes;
   }
 }
@@ -461,8 +556,8 @@ FileLock DiskCache::lockManifest() const {
   return FileLock::acquire(fd, "manifest.lock", manifestWaitMs);
 }
 
-Result<void> DiskCache::storeManifest(const std::string &text) const {
-  return publish("manifest", text, std::string(manifestName));
+Result<bool> DiskCache::storeManifest(const std::string &text, const Seen &before) const {
+  return publish(std::string(manifestName), text, &before);
 }
 
 } // namespace moejit

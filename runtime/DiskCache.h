@@ -23,9 +23,10 @@ enum class CacheMode {
   Bundle, ///< a folder made ahead of time: has a manifest, is never written and never compiled for
 };
 
-/// Whether a file of a cache folder has a name that only moejit gives: a SHA-256 and what follows
-/// it, or the manifest's lock and temporaries. What has another name is somebody's, and is neither
-/// read nor removed, whatever it ends in (uv.lock, faiss.index).
+/// Whether a file of a cache folder has a name that only moejit gives: a SHA-256 or
+/// `manifest.json`, and the suffix of a kernel, an index, a lock or a temporary file
+/// (`.<process>-<time>-<n>.tmp`). What has another name is somebody's, and is neither read nor
+/// removed, whatever it ends in (uv.lock, faiss.index).
 bool isOurName(std::string_view name);
 
 /// Makes `path` and its missing parents, each with mode 0700 whatever the umask. Returns 0, also
@@ -75,13 +76,18 @@ public:
   Ranges ranges(const std::string &lookupKey) const;
 
   /// Publishes `artifact` for rows [minRows, maxRows]: temporary file, fsync, atomic rename; then
-  /// evicts the least recently used entries above the size limit. Errors: IoError; nothing is
-  /// published then.
+  /// evicts the least recently used entries above the size limit, but none that a manifest.json in
+  /// the folder lists. Errors: IoError; where only the index was refused, the kernel is there and
+  /// is found by its build key.
   Result<void> store(const Artifact &artifact, int64_t minRows, int64_t maxRows) const;
 
-  /// Enters `range` in the index of `lookupKey`. A failure is silent: the entry is found by its
-  /// build key all the same.
-  void storeRange(const std::string &lookupKey, const IndexedRange &range) const;
+  /// Enters `range` in the index of `lookupKey`, and leaves what others enter at the same time,
+  /// also where the file system has no locks. Errors: IoError.
+  Result<void> storeRange(const std::string &lookupKey, const IndexedRange &range) const;
+
+  /// Whether storeRange would change an index that a manifest.json in the folder lists: as a bundle
+  /// the folder is then no longer what it was.
+  bool breaksBundle(const std::string &lookupKey, const IndexedRange &range) const;
 
   /// Waits for the right to build the kernel `name`, `waitMs` at most. See FileLock for the states.
   FileLock lockBuild(const std::string &name, int waitMs) const;
@@ -95,14 +101,19 @@ public:
   std::vector<File> files() const;
   /// Removes the entry `name`. Errors: IoError.
   Result<void> remove(const std::string &name) const;
-  /// Writes `text` as the bundle's manifest. Errors: IoError.
-  Result<void> storeManifest(const std::string &text) const;
+  /// What a file holds; nothing where it is absent or cannot be read.
+  using Seen = std::optional<std::string>;
+  Seen seen(const std::string &name) const;
+  /// Writes `text` as the bundle's manifest. Returns false, and writes nothing, where the manifest
+  /// is no longer as it was `before`: someone else wrote it. Errors: IoError.
+  Result<bool> storeManifest(const std::string &text, const Seen &before) const;
   /// Waits for the right to write the manifest, as lockBuild does.
   FileLock lockManifest() const;
 
   /// The names of all files there are, sorted; names that begin with a dot are nobody's.
   std::vector<std::string> names() const;
-  /// The file `name` as it is. Errors: NotFound; IoError, also for what is no file.
+  /// The file `name` as it is. Errors: NotFound; IoError, also for what is no file, and for one
+  /// that others can write or own.
   Result<std::string> readFile(const std::string &name) const;
   /// Whether a process that lives holds the lock on the file `name`. Changes nothing.
   bool isHeld(const std::string &name) const;
@@ -121,14 +132,16 @@ private:
   DiskCache() = default;
   Result<void> openManifest(const std::optional<std::string> &wantedSha256);
   Result<std::string> readListed(const std::string &name) const;
-  Result<void> publish(const std::string &name, const std::string &bytes,
-                       const std::string &finalName) const;
+  /// Returns false, and publishes nothing, where `before` is given and not what is there.
+  Result<bool> publish(const std::string &finalName, const std::string &bytes,
+                       const Seen *before = nullptr) const;
   void sweep() const;
   void evict(const std::string &keep) const;
 
   std::string path;
   int fd = -1;
   bool writable = false;
+  bool takesRoot = false; ///< files that root owns, too
   uint64_t sizeLimit = 0;
   std::optional<Manifest> manifest; ///< of a bundle
   std::string manifestDigest;

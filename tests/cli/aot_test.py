@@ -3,11 +3,12 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import time
 
-from harness import MOEJIT, CliTest, grouped, main
+from harness import FAKE_NVRTC, MOEJIT, CliTest, grouped, main
 
 CONFIG = {"model_type": "deepseek_v3", "hidden_size": 256, "moe_intermediate_size": 384, "n_routed_experts": 4,
           "num_experts_per_tok": 2, "num_hidden_layers": 4, "hidden_act": "silu",
@@ -160,6 +161,37 @@ class Building(CliTest):
         self.assertEqual((count, done.json()["closed"]), (0, True))
         for wrong in ("2/2", "-1/2", "1", "/2", "0/0", "0/2x"):
             self.moejit("aot", *files, "-o", "made", f"--shard={wrong}", expect=2)
+
+    def test_a_shard_without_kernels_says_so(self):
+        file = self.write("a.mlir", grouped())
+        done = self.moejit("aot", file, "-o", "made", "--shard", "50/100")
+        self.assertIn("shard 50 of 100 has nothing to do: only 2 kernels are wanted in all", done.out)
+        self.assertFalse((self.folder / "made/manifest.json").exists())
+        made = self.moejit("aot", file, "-o", "made", "--shard", "50/100", "--json").json()
+        self.assertEqual((made["kernels"], made["bundle"], made["closed"]), ([], False, False))
+        digest = self.moejit("aot", file, "-o", "made", "--json").json()["manifestSha256"]
+        self.moejit("aot", file, "-o", "made", "--shard", "50/100")
+        self.moejit("cache", "verify", "--cache", "made", "--bundle-sha256", digest)
+
+    def test_a_range_that_was_lost_is_no_success(self):
+        files = [self.write(f"{n}.mlir", grouped(n=n)) for n in (128, 256)]
+        self.environment["FAKE_NVRTC_SLEEP_MS"] = "700"
+        self.counting("aot", files[0], "--rows", 0, "--cache", "elsewhere")  # finds the real NVRTC
+        for words in (("--rows", 0), ("--shard", "0/1")):
+            process = subprocess.Popen([MOEJIT, "aot", *files, "-o", "made", "--jobs", "1", "--nvrtc", FAKE_NVRTC,
+                                        *map(str, words)], cwd=self.folder, env=self.environment,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            # Another process replaces the first index while the second is made.
+            index = lambda: list((self.folder / "made").glob("*.index"))
+            while not index() and process.poll() is None:
+                time.sleep(0.005)
+            time.sleep(0.1)
+            index()[0].unlink()
+            _, said = process.communicate()
+            self.assertEqual(process.returncode, 2, said)
+            self.assertIn("manifest.json does not list all that this run built", said)
+            self.assertIn("128.mlir, ", said)
+            shutil.rmtree(self.folder / "made")
 
     def test_progress_counts(self):
         files = [self.write(f"{n}.mlir", grouped(n=n)) for n in (128, 256, 384)]

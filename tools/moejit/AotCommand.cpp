@@ -1,5 +1,6 @@
 // moejit aot: the Jit's own compile and put, for all kernels of descriptions and checkpoints on
 // many architectures, into a folder.
+#include "runtime/Keys.h"
 #include "tools/moejit/Kernels.h"
 #include "tools/moejit/Parallel.h"
 #include "tools/moejit/Report.h"
@@ -108,6 +109,7 @@ std::vector<Unit> unitsOf(std::vector<Unit> units, const Shard &shard) {
 
 /// What is printed at the end.
 struct Summary {
+  size_t planned = 0; ///< units of all shards
   std::string digest; ///< of the manifest; empty without one
   Shard shard;
   bool isClosed = false; ///< every wanted row count was found
@@ -158,6 +160,11 @@ int report(const Arguments &arguments, const std::vector<Unit> &units,
   json.field("cubinBytes", bytes).endObject();
   if (arguments.has("--json"))
     return print(json.text());
+  if (units.empty())
+    return print(
+        fmt::format("shard {} of {} has nothing to do: only {} kernels are wanted in all; {} "
+                    "stays as it was\n",
+                    summary.shard.index, summary.shard.count, summary.planned, cache.folder()));
   std::string text = fmt::format(
       "{}\n{} kernels ({} compiled) in {}\ncubins {}, {:.1f} s; needs a driver for CUDA {} or "
       "later\n",
@@ -190,6 +197,7 @@ Result<std::vector<Place>> openPlaces(const Arguments &arguments) {
     if (output) {
       options.cache.folder = *output;
       options.cache.sizeLimitBytes = 0; // a bundle is whole
+      options.cache.isBundleMaker = true;
     }
     Place place;
     Result<WantedLaunches> wanted = wantedLaunches(arguments, *target);
@@ -248,6 +256,40 @@ Result<void> build(std::vector<Unit> &units, const std::vector<Place> &places, i
   return first;
 }
 
+/// Looks whether the manifest in `folder` has every row range that this run has a kernel for:
+/// another process may have replaced what this one entered. Errors: IoError naming what is missing.
+Result<void> checkListed(const std::vector<Unit> &units, const std::string &folder) {
+  Result<std::unique_ptr<DiskCache>> disk = DiskCache::open(folder, CacheMode::ReadOnly, 0);
+  if (!disk)
+    return disk.error();
+  Result<std::string> text = (*disk)->readFile(std::string(manifestName));
+  if (!text)
+    return text.error();
+  Result<Manifest> manifest = parseManifest(*text);
+  if (!manifest)
+    return manifest.error();
+  std::map<std::string, std::set<std::pair<int64_t, int64_t>>> listed;
+  for (const ManifestKernel &kernel : manifest->kernels)
+    listed[kernel.name].insert(kernel.rows.begin(), kernel.rows.end());
+  Error missing{ErrorCode::IoError,
+                fmt::format("{}: {} does not list all that this run built", folder, manifestName),
+                {}};
+  for (const Unit &unit : units)
+    for (const Task &task : unit) {
+      std::string name = keyName(task.got->kernel->artifact().buildKey);
+      if (!listed[name].contains({task.got->range.minRows, task.got->range.maxRows}))
+        missing.notes.push_back(
+            fmt::format("{}, {} rows: kernel {:.12} is not listed for them", task.name,
+                        rowsText(task.got->range.minRows, task.got->range.maxRows), name));
+    }
+  if (missing.notes.empty())
+    return {};
+  missing.notes.push_back(
+      "another process changes this folder: when it has ended, the same command "
+      "adds what is missing");
+  return missing;
+}
+
 /// Opens what was made as those do who launch from it, and asks for every row count. Errors:
 /// Internal naming what is missing.
 Result<void> checkClosed(const std::vector<Place> &places, const std::string &digest) {
@@ -288,14 +330,17 @@ int run(const Arguments &arguments) {
   Result<std::vector<Unit>> planned = planUnits(arguments, *places);
   if (!planned)
     return fail(arguments, planned.error());
+  summary.planned = planned->size();
   std::vector<Unit> units = unitsOf(std::move(*planned), *shard);
   if (Result<void> built = build(units, *places, jobs->value_or(0)); !built)
     return fail(arguments, built.error());
-  if (arguments.has("-o")) {
+  if (arguments.has("-o") && !units.empty()) {
     Result<std::string> written = (*places)[0].kernels->cache().writeManifest();
     if (!written)
       return fail(arguments, written.error());
     summary.digest = *written;
+    if (Result<void> listed = checkListed(units, (*places)[0].kernels->cache().folder()); !listed)
+      return fail(arguments, listed.error());
     if (shard->count == 1 && !arguments.has("--rows")) {
       if (Result<void> closed = checkClosed(*places, *written); !closed)
         return fail(arguments, closed.error());
