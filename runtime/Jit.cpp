@@ -102,16 +102,38 @@ Result<void> checkRows(int64_t rows) {
   return Error{ErrorCode::InvalidArgument, fmt::format("rows: {} is negative", rows), {}};
 }
 
+/// `text` as one word of a shell.
+std::string shellWord(std::string_view text) {
+  std::string word = "'";
+  for (char c : text)
+    word += c == '\'' ? "'\\''" : std::string(1, c);
+  return word + "'";
+}
+
+/// The words that make moejit aot build into what `cache` is.
+std::string folderWords(const Cache *cache) {
+  if (!cache || cache->folder().empty())
+    return "";
+  if (cache->mode() == CacheMode::Bundle)
+    return " -o " + shellWord(cache->folder());
+  Result<std::string> usual = defaultCacheFolder();
+  return usual && *usual == cache->folder() ? "" : " --cache " + shellWord(cache->folder());
+}
+
 Error notInCache(const Spec &spec, const JitOptions &options, int64_t rows,
                  const std::vector<IndexedRange> &known) {
   Error error;
   error.code = ErrorCode::NotInCache;
-  error.message = fmt::format(
-      "not in the cache; build it with: moejit aot --arch {} --rows {}{} --spec '{}'",
-      options.target.arch, rows, options.plan.checked ? " --checked" : "", canonicalText(spec));
+  error.message =
+      fmt::format("not in the cache; build it with: moejit aot --arch {} --rows {}{}{} --spec '{}'",
+                  options.target.arch, rows, options.plan.checked ? " --checked" : "",
+                  folderWords(options.cache.get()), canonicalText(spec));
   for (const IndexedRange &range : known)
     error.notes.push_back(
         fmt::format("the cache knows rows {} to {}: {}", range.minRows, range.maxRows, range.name));
+  if (options.cache && options.cache->mode() == CacheMode::Bundle)
+    error.notes.push_back("that writes the bundle's manifest anew: where its digest is pinned, pin "
+                          "the one that is printed then");
   return error;
 }
 

@@ -48,12 +48,44 @@ class Bundle(CliTest):
 
     def test_the_command_of_that_message_builds_it(self):
         import shlex
+        file, folder = self.write("a.mlir", grouped()), "it's made"
+        self.moejit("aot", file, "-o", folder)
+        done = self.moejit("run", file, "--n", 128, "--device", "emulator", "--bundle", folder, expect=3)
+        self.assertIn("where its digest is pinned, pin the one that is printed then", done.err)
+        words = shlex.split(done.err.split("build it with: moejit ")[1].splitlines()[0])
+        self.moejit(*words)
+        self.moejit("run", file, "--n", 128, "--device", "emulator", "--bundle", folder, "--check")
+
+    def test_a_cache_that_changes_a_bundle_says_so_once(self):
+        files = [self.write(f"{n}.mlir", grouped(n=n)) for n in (128, 256)]
+        self.counting("aot", *files, "-o", "made")
+        # Other kernels of the same lookup keys.
+        self.environment["FAKE_NVRTC_VERSION"] = "12"
+        said = "which manifest.json lists: the folder is no longer the bundle that it was"
+        done, count = self.counting("aot", *files, "--cache", "made")
+        self.assertGreater(count, 1)
+        self.assertEqual(done.err.count(said), 1)
+        self.moejit("cache", "verify", "--cache", "made", expect=1)
+        del self.environment["FAKE_NVRTC_VERSION"]
+        done, _ = self.counting("aot", *files, "-o", "made")
+        self.assertNotIn("warning", done.err)
+        self.moejit("cache", "verify", "--cache", "made")
+
+    def test_files_that_others_can_write_are_not_used(self):
         file = self.write("a.mlir", grouped())
         self.moejit("aot", file, "-o", "made")
-        done = self.moejit("run", file, "--n", 128, "--device", "emulator", "--bundle", "made", expect=3)
-        words = shlex.split(done.err.split("build it with: moejit ")[1].splitlines()[0])
-        self.moejit(*words, "-o", "made")
-        self.moejit("run", file, "--n", 128, "--device", "emulator", "--bundle", "made", "--check")
+        run = ("run", file, "--tokens", 9, "--device", "emulator", "--bundle", "made")
+        for path in (self.folder / "made").iterdir():
+            path.chmod(0o644)
+        self.moejit(*run)
+        for pattern in ("manifest.json", "*.index", "*.kernel"):
+            paths = list((self.folder / "made").glob(pattern))
+            for path in paths:
+                path.chmod(0o664)
+            self.assertIn("mode 0664 lets others write", self.moejit(*run, expect=2).err)
+            self.assertIn("mode 0664 lets others write", self.moejit("cache", "verify", "--cache", "made", expect=1).out)
+            for path in paths:
+                path.chmod(0o644)
 
     def test_many_files_build_at_once_and_only_what_is_missing(self):
         files = [self.write(f"{n}.mlir", grouped(n=n)) for n in (128, 256, 384)]

@@ -214,6 +214,8 @@ TEST_CASE_FIXTURE(Fixture, "a miss that may not compile says what to do") {
   CHECK(missing.error().code == ErrorCode::NotInCache);
   CHECK(missing.error().message.find("not in the cache; build it with: moejit aot ") == 0);
   CHECK(missing.error().message.find(canonicalText(samples::spec())) != std::string::npos);
+  CHECK(missing.error().message.find(" --cache '" + folder.path + "' --spec ") !=
+        std::string::npos);
   // Made meanwhile, by another process say, it is found.
   REQUIRE(Jit(options(openCache())).build(samples::spec()));
   CHECK(jit.get(samples::spec(), 7));
