@@ -248,6 +248,29 @@ class Clear(CliTest):
             self.moejit("cache", "gc", "--cache", "kept", "--max-size", wrong, expect=2)
             self.moejit("cache", "gc", "--cache", "kept", "--older-than", wrong, expect=2)
 
+    def test_indexes_go_with_the_last_of_their_kernels(self):
+        for limit in (("--max-size", "0"), ("--older-than", "0m")):
+            shutil.rmtree(self.folder / "kept", ignore_errors=True)
+            self.moejit("compile", self.file, "--cache", "kept")
+            files = {path.name for path in (self.folder / "kept").iterdir()}
+            self.assertEqual({name.split(".")[1] for name in files}, {"kernel", "index"})
+            dry = self.gc(*limit, "--dry-run")
+            self.assertEqual({file["file"] for file in dry["removed"]}, files)
+            self.assertEqual({path.name for path in (self.folder / "kept").iterdir()}, files)
+            found = self.gc(*limit)
+            self.assertEqual({file["file"] for file in found["removed"]}, files)
+            self.assertEqual(found["removedBytes"], dry["removedBytes"])
+            self.assertEqual(list((self.folder / "kept").iterdir()), [])
+        # One that names a kernel which stays, or is being built, stays too.
+        self.moejit("compile", self.file, "--cache", "kept")
+        old, new = sorted(self.names())
+        os.utime(self.folder / "kept" / old, (1, 1))
+        self.assertEqual([file["file"] for file in self.gc("--older-than", "30d")["removed"]], [old])
+        with open(self.folder / "kept" / old.replace(".kernel", ".lock"), "w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.assertEqual([file["file"] for file in self.gc("--max-size", 0)["removed"]], [new])
+        self.assertEqual(len(list((self.folder / "kept").glob("*.index"))), 1)
+
     def test_superseded_kernels_go_on_request(self):
         self.moejit("compile", self.file, "--cache", "kept")
         index = next((self.folder / "kept").glob("*.index"))
@@ -263,7 +286,14 @@ class Clear(CliTest):
         self.assertGreater(self.names(), listed)
         found = self.gc("--max-size", "0", "--older-than", "0m", "--superseded")
         self.assertEqual(self.names(), listed)
-        self.assertEqual(found["pinned"], len(listed))
+        self.assertEqual((found["pinned"], found["aboveMaxSize"]), (len(listed), True))
+        # What stays is told apart from what went, and why it stays.
+        text = self.moejit("cache", "gc", "--cache", "kept", "--older-than", "0m").out
+        self.assertIn(f"{len(listed)} more, damaged or not used for so long, stay: the bundle's manifest", text)
+        self.assertNotIn("--max-size", text)
+        text = self.moejit("cache", "gc", "--cache", "kept", "--max-size", "0").out
+        self.assertIn("more than --max-size stay: of a bundle nothing goes", text)
+        self.assertFalse(self.gc("--max-size", "1G")["aboveMaxSize"])
         self.moejit("run", self.file, "--tokens", 9, "--device", "emulator", "--bundle", "kept")
         # A damaged manifest may have listed anything.
         manifest = self.folder / "kept/manifest.json"
@@ -337,6 +367,47 @@ class Merge(CliTest):
         done = self.moejit("cache", "merge", "empty", "-o", "merged", expect=2)
         self.assertIn("no kernel", done.err)
         self.assertFalse((self.folder / "merged").exists())
+
+    def test_a_source_that_has_lost_anything_is_refused(self):
+        files = [self.write(f"{n}.mlir", grouped(n=n)) for n in (128, 256)]
+        self.moejit("aot", *files, "-o", "whole")
+        names = [path.name for path in (self.folder / "whole").iterdir()]
+        for name in sorted(names):
+            for change in ("absent", "altered", "altered, without a manifest"):
+                with self.subTest(name=name, change=change):
+                    if name == "manifest.json" and change != "altered":
+                        continue  # a cache, which will do
+                    shutil.rmtree(self.folder / "part", ignore_errors=True)
+                    shutil.copytree(self.folder / "whole", self.folder / "part")
+                    victim = self.folder / "part" / name
+                    content = victim.read_bytes()
+                    victim.unlink()
+                    if change != "absent":
+                        victim.write_bytes(content[:70] + bytes([content[70] ^ 1]) + content[71:])
+                    if "without" in change:
+                        (self.folder / "part/manifest.json").unlink()
+                    done = self.moejit("cache", "merge", "part", "-o", "merged", expect=2)
+                    self.assertIn(name, done.err)
+                    self.assertIn("nothing was merged", done.err)
+                    self.assertFalse((self.folder / "merged").exists())
+
+    def test_a_bundle_is_not_made_anew_without_what_it_lost(self):
+        files = [self.write(f"{n}.mlir", grouped(n=n)) for n in (128, 256)]
+        self.moejit("aot", files[0], "-o", "more")
+        self.moejit("aot", files[1], "-o", "whole")
+        for suffix in (".kernel", ".index"):
+            shutil.rmtree(self.folder / "old", ignore_errors=True)
+            shutil.copytree(self.folder / "whole", self.folder / "old")
+            victim = next((self.folder / "old").glob("*" + suffix))
+            victim.write_bytes(b"junk")
+            manifest = (self.folder / "old/manifest.json").read_bytes()
+            done = self.moejit("cache", "merge", "more", "-o", "old", expect=2)
+            self.assertIn(victim.name.replace(".kernel", ""), done.err)
+            self.assertEqual((self.folder / "old/manifest.json").read_bytes(), manifest)
+            # A folder that has it makes it whole.
+            self.moejit("cache", "merge", "more", "whole", "-o", "old")
+            self.moejit("cache", "verify", "--cache", "old")
+            self.moejit("aot", files[1], "-o", "old")
 
 
 if __name__ == "__main__":

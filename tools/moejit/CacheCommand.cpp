@@ -229,11 +229,11 @@ const Command cacheCommand = {
     "verify reads every file and says what is damaged, left over or, of a bundle, not what its "
     "manifest says. It changes nothing.\n"
     "gc removes what no one can use (damaged files, what dead processes left), and what "
-    "--superseded, --older-than and --max-size name. Of a bundle it removes nothing that the "
-    "manifest lists.\n"
+    "--superseded, --older-than and --max-size name, with the indexes of those. Of a bundle it "
+    "removes nothing that the manifest lists, and says so.\n"
     "diff says in which fields of their keys two kernels differ, and so why one was built though "
     "the other was there. merge joins folders, such as those of moejit aot --shard, into one "
-    "bundle.",
+    "bundle; it refuses a folder of which anything is damaged or missing.",
     "  moejit cache ls\n"
     "  moejit cache info 3fa9\n"
     "  moejit cache verify --cache kernels.bundle --bundle-sha256 1f2e...\n"
@@ -242,7 +242,7 @@ const Command cacheCommand = {
     "  moejit cache merge first second -o kernels.bundle",
     "  0  printed, removed or merged; verify: all is sound\n"
     "  1  verify: something is damaged or missing, or the manifest is not the pinned one\n"
-    "  2  no such folder or key, the entry is damaged, or folders disagree",
+    "  2  no such folder or key, the entry or a folder to merge is damaged, or folders disagree",
     {{"--cache", "DIR", "the folder", "$XDG_CACHE_HOME/moejit or ~/.cache/moejit"},
      {"--bundle-sha256", "DIGEST", "verify: what the SHA-256 of the manifest has to be"},
      {"--dry-run", nullptr, "gc: only say what would be removed"},

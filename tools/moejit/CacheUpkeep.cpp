@@ -15,6 +15,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <set>
 
 namespace moejit::tool {
 namespace {
@@ -77,6 +78,106 @@ Result<ClearRequest> clearRequest(const Arguments &arguments) {
     request.olderThanNs = nowNs - int64_t(std::min(*seconds, 9e9) * 1e9);
   }
   return request;
+}
+
+/// Removes, or with --dry-run counts, the indexes of the kernels that `cleared` took: those that
+/// name no other. clearFolder itself would find them at its next call.
+Result<void> clearIndexes(const std::string &folder, bool isDryRun, Cleared &cleared) {
+  constexpr std::string_view kernelSuffix = ".kernel", indexSuffix = ".index";
+  std::set<std::string> taken;
+  for (const AuditedFile &file : cleared.removed)
+    if (file.kind == FileKind::Kernel)
+      taken.insert(file.name.substr(0, file.name.size() - kernelSuffix.size()));
+  if (taken.empty())
+    return {};
+  Result<std::unique_ptr<DiskCache>> disk =
+      DiskCache::open(folder, isDryRun ? CacheMode::ReadOnly : CacheMode::ReadWrite, 0);
+  if (!disk)
+    return disk.error();
+  Result<std::string> listed = (*disk)->readFile(std::string(manifestName));
+  Result<Manifest> manifest = listed ? parseManifest(*listed) : Result<Manifest>(listed.error());
+  for (const std::string &name : (*disk)->names()) {
+    if (!isOurName(name) || !name.ends_with(indexSuffix) ||
+        (manifest && manifest->files.contains(name)))
+      continue;
+    Result<std::string> text = (*disk)->readFile(name);
+    std::optional<CacheIndex> index = text ? parseIndex(*text) : std::nullopt;
+    if (!index)
+      continue;
+    bool namesTaken = false, namesOther = false;
+    for (const IndexedRange &range : index->ranges) {
+      bool isTaken = taken.contains(range.name);
+      namesTaken |= isTaken;
+      namesOther |= !isTaken && (*disk)->isExpected(range.name);
+    }
+    if (!namesTaken || namesOther)
+      continue;
+    Result<bool> isGone = isDryRun ? Result<bool>(true) : (*disk)->removeIndex(name);
+    if (!isGone)
+      return isGone.error();
+    if (!*isGone)
+      continue; // a kernel of it is being built
+    cleared.removedBytes += text->size();
+    cleared.removed.push_back(
+        {name, FileKind::Index, FileState::Stale, text->size(), 0, "of kernels that are removed"});
+  }
+  return {};
+}
+
+/// Refuses `folder` where a file is damaged, or listed by its manifest and gone: what that held
+/// would be left out.
+Result<void> requireSound(const std::string &folder) {
+  Result<FolderAudit> audit = auditFolder(folder);
+  if (!audit)
+    return audit.error();
+  for (const AuditedFile &file : audit->files) {
+    if (file.state != FileState::Damaged && file.state != FileState::Missing)
+      continue;
+    std::string path = folder + "/" + file.name;
+    bool isNamed = file.finding.starts_with(path);
+    return Error{ErrorCode::ParseError,
+                 isNamed ? file.finding : fmt::format("{}: {}", path, file.finding),
+                 {fmt::format("damaged or missing in {}: {}; moejit cache verify --cache {} names "
+                              "all; nothing was merged",
+                              folder, audit->damaged(), folder),
+                  audit->manifestSha256.empty()
+                      ? "moejit cache gc removes what is damaged from a cache"
+                      : "copy the bundle again, or build it again (moejit aot)"}};
+  }
+  return {};
+}
+
+/// Refuses to make the manifest of `folder` anew where the old one lists a kernel that is lost by
+/// now, and not in `merged`: `cache` is of the folder, `entries` what lies there.
+Result<void> requireNothingLost(const std::string &folder, Cache &cache,
+                                const std::vector<CacheEntry> &entries,
+                                const std::map<std::string, size_t> &merged) {
+  Result<std::unique_ptr<DiskCache>> disk = DiskCache::open(folder, CacheMode::ReadOnly, 0);
+  if (!disk)
+    return disk.error();
+  Result<std::string> text = (*disk)->readFile(std::string(manifestName));
+  Result<Manifest> manifest = text ? parseManifest(*text) : Result<Manifest>(text.error());
+  if (!manifest)
+    return {};
+  std::map<std::string, const CacheEntry *> byName;
+  for (const CacheEntry &entry : entries)
+    byName[entry.name] = &entry;
+  for (const ManifestKernel &kernel : manifest->kernels) {
+    auto found = byName.find(kernel.name);
+    bool isThere = found != byName.end() && !found->second->damage;
+    // Without ranges it is superseded, as long as its index is there to say by what.
+    if (isThere && found->second->ranges.empty())
+      if (Result<Artifact> artifact = cache.read(kernel.name); artifact)
+        isThere = !cache.ranges(artifact->lookupKey).empty();
+    if (!isThere && !merged.contains(kernel.name))
+      return Error{
+          ErrorCode::ParseError,
+          fmt::format("{}: its manifest lists kernel {}, which is lost: it or its index {}.index "
+                      "is damaged or missing",
+                      folder, kernel.name, kernel.lookup),
+          {"merge a folder that has it, too, or copy the bundle again; nothing was merged"}};
+  }
+  return {};
 }
 
 /// A kernel to merge, and where it came from.
@@ -158,6 +259,10 @@ int clearCache(const Arguments &arguments) {
   Result<Cleared> cleared = clearFolder(*folder, *request);
   if (!cleared)
     return fail(arguments, cleared.error());
+  if (Result<void> done = clearIndexes(*folder, request->isDryRun, *cleared); !done)
+    return fail(arguments, done.error());
+  // Whatever else there was is gone by then.
+  bool isAbove = request->maxBytes && cleared->keptBytes > *request->maxBytes;
   if (arguments.has("--json")) {
     JsonWriter json;
     json.beginObject().field("folder", *folder).field("dryRun", request->isDryRun);
@@ -166,7 +271,7 @@ int clearCache(const Arguments &arguments) {
       writeFile(json, file);
     json.endArray().field("removedBytes", cleared->removedBytes);
     json.field("keptKernels", cleared->keptKernels).field("keptBytes", cleared->keptBytes);
-    json.field("pinned", cleared->pinned).endObject();
+    json.field("pinned", cleared->pinned).field("aboveMaxSize", isAbove).endObject();
     return print(json.text());
   }
   std::vector<std::vector<std::string>> rows = {{"file", "size", "last used", "why"}};
@@ -179,7 +284,12 @@ int clearCache(const Arguments &arguments) {
                       request->isDryRun ? "would be removed" : "removed", cleared->keptKernels,
                       bytesText(cleared->keptBytes), *folder);
   if (cleared->pinned)
-    text += fmt::format("{} of them are part of a bundle and were left alone\n", cleared->pinned);
+    text += fmt::format("{} more, damaged or not used for so long, stay: the bundle's manifest "
+                        "lists them or cannot be read\n",
+                        cleared->pinned);
+  if (isAbove)
+    text += "more than --max-size stay: of a bundle nothing goes that its manifest lists, or may "
+            "list where it cannot be read\n";
   return print(text);
 }
 
@@ -201,13 +311,20 @@ int mergeCaches(const Arguments &arguments) {
   for (size_t i = 0; i < read.size(); ++i) {
     const std::string &folder = read[i];
     bool isOutput = isAdded && i + 1 == read.size();
+    if (Result<void> sound = isOutput ? Result<void>() : requireSound(folder); !sound)
+      return fail(arguments, sound.error());
     CacheOptions options;
     options.folder = folder;
     options.mode = CacheMode::ReadOnly;
     Result<std::shared_ptr<Cache>> cache = Cache::open(options);
     if (!cache || (*cache)->diskProblem())
       return fail(arguments, cache ? *(*cache)->diskProblem() : cache.error());
-    for (const CacheEntry &entry : (*cache)->list()) {
+    std::vector<CacheEntry> entries = (*cache)->list();
+    // Last of all, so that what the others have is known.
+    if (isOutput)
+      if (Result<void> kept = requireNothingLost(folder, **cache, entries, byName); !kept)
+        return fail(arguments, kept.error());
+    for (const CacheEntry &entry : entries) {
       if (entry.damage && isOutput)
         continue; // counts as absent there, and is no part of what is made
       if (entry.damage) {
