@@ -118,6 +118,27 @@ class Run(CliTest):
         self.moejit("run", file, "--tokens", 9, "--device", "emulator", "--no-cache")
         self.assertFalse((self.folder / ".cache").exists())
 
+    def test_beside_a_bundle_units_go_where_the_cache_is_or_nowhere(self):
+        file = self.write("a.mlir", grouped())
+        self.moejit("aot", file, "-o", "made")
+        run = ("run", file, "--tokens", 9, "--device", "emulator", "--bundle", "made")
+        self.moejit(*run, "--no-cache")
+        self.assertFalse((self.folder / ".cache").exists())
+        self.moejit(*run, "--cache", "kept")
+        self.assertFalse((self.folder / ".cache").exists())
+        self.assertEqual(len(list((self.folder / "kept/emulator").glob("*.so"))), 1)
+        self.moejit(*run)
+        self.assertEqual(len(list((self.folder / ".cache/moejit/emulator").glob("*.so"))), 1)
+        self.assertFalse((self.folder / "made/emulator").exists())
+
+    def test_no_unit_is_loaded_from_below_a_folder_that_others_write(self):
+        file = self.write("a.mlir", grouped())
+        self.moejit("aot", file, "-o", "made")
+        (self.folder / "open").mkdir()
+        (self.folder / "open").chmod(0o777)
+        self.moejit("run", file, "--tokens", 9, "--device", "emulator", "--bundle", "made", "--cache", "open")
+        self.assertEqual(list((self.folder / "open").glob("emulator/*.so")), [])
+
     def break_kernel(self, file, right, wrong):
         """Has the emulator's compiler change the body of the kernel for 9 rows of `file`."""
         self.moejit("run", file, "--tokens", 9, "--device", "emulator", "--check")

@@ -15,12 +15,12 @@ namespace {
 class WorkFolder {
 public:
   explicit WorkFolder(std::optional<std::string> wanted) {
-    struct stat status;
     if (wanted) {
       // It lies in the cache folder, which a umask of 002 must not open to others.
       (void)makeFolders(*wanted);
-      bool isOurs = lstat(wanted->c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
-                    status.st_uid == geteuid() && (status.st_mode & 022) == 0 &&
+      struct stat status, above;
+      bool isOurs = lstat(wanted->c_str(), &status) == 0 && isOursAlone(status) &&
+                    stat((*wanted + "/..").c_str(), &above) == 0 && isOursAlone(above) &&
                     access(wanted->c_str(), W_OK) == 0;
       if (isOurs) {
         path = *wanted;
@@ -41,6 +41,10 @@ public:
   std::string path;
 
 private:
+  static bool isOursAlone(const struct stat &status) {
+    return S_ISDIR(status.st_mode) && status.st_uid == geteuid() && (status.st_mode & 022) == 0;
+  }
+
   bool isTemporary = false;
 };
 

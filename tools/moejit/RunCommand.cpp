@@ -33,6 +33,7 @@ struct RunOptions {
   std::optional<int64_t> repeat;
   bool isCompared = false;
   bool isJson = false;
+  std::optional<std::string> unitFolder; ///< of the emulator; nothing: a temporary one
   oracle::Routing routing;
   std::string routingName;
   oracle::ProblemOptions padding;
@@ -191,11 +192,11 @@ Result<std::unique_ptr<Kernels>> openKernels(const Arguments &arguments, const P
 }
 
 /// The folder the emulator keeps compiled units in: inside the cache, which a bundle is not.
-std::optional<std::string> emulatorFolder(const Kernels &kernels, Cache &cache) {
+std::optional<std::string> emulatorFolder(const Arguments &arguments, const Cache &cache) {
   std::string folder = cache.folder();
   if (cache.mode() == CacheMode::Bundle) {
-    Result<std::string> standard = defaultCacheFolder();
-    folder = standard ? *standard : std::string();
+    Result<std::string> named = cacheFolder(arguments);
+    folder = named && !arguments.has("--no-cache") ? *named : std::string();
   }
   return folder.empty() ? std::nullopt : std::optional(folder + "/emulator");
 }
@@ -298,8 +299,7 @@ Result<Outcome> launch(const RunOptions &options, Place &place, Kernels &kernels
     }
     Progress progress("running on the emulator");
     for (int64_t i = 0; i < options.repeat.value_or(1); ++i) {
-      Result<EmulatorReport> report =
-          emulate(*artifact, given, emulatorFolder(kernels, kernels.cache()), hasFault);
+      Result<EmulatorReport> report = emulate(*artifact, given, options.unitFolder, hasFault);
       if (!report)
         return report.error();
       outcome.report = *report;
@@ -436,6 +436,7 @@ int run(const Arguments &arguments) {
   Result<std::unique_ptr<Kernels>> kernels = openKernels(arguments, *place);
   if (!kernels)
     return fail(arguments, kernels.error());
+  options->unitFolder = emulatorFolder(arguments, (*kernels)->cache());
   bool hasFault = false;
   Result<Outcome> outcome = launch(*options, *place, **kernels, *spec, hasFault);
   if (!outcome)
