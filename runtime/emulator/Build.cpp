@@ -37,6 +37,21 @@ std::string deviceHeaderText() {
   return std::string(reinterpret_cast<const char *>(deviceText), sizeof deviceText);
 }
 
+/// The environment for programs. Without a PATH g++ is found all the same, and finds no cc1plus.
+static std::vector<char *> programEnvironment() {
+  static char standardPath[] = "PATH=/usr/bin:/bin";
+  std::vector<char *> variables;
+  bool hasPath = false;
+  for (char **each = environ; each && *each; ++each) {
+    variables.push_back(*each);
+    hasPath = hasPath || std::strncmp(*each, "PATH=", 5) == 0;
+  }
+  if (!hasPath)
+    variables.push_back(standardPath);
+  variables.push_back(nullptr);
+  return variables;
+}
+
 /// Runs a program with both outputs going to `logFile`. Returns its exit status, or -1.
 static int runProgram(const std::vector<std::string> &words, const std::string &logFile) {
   std::vector<char *> arguments;
@@ -49,8 +64,8 @@ static int runProgram(const std::vector<std::string> &words, const std::string &
                                    0600);
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
   pid_t child = -1;
-  const int failure =
-      posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  const int failure = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(),
+                                   programEnvironment().data());
   posix_spawn_file_actions_destroy(&actions);
   if (failure)
     return -1;
@@ -98,6 +113,19 @@ static Result<void> putFile(const std::string &folder, const std::string &path,
   return {};
 }
 
+/// Whether `compiler` with `flags` makes a shared object of `source`; `log` then holds what it
+/// said. One that tells its version may still lack its back end, the assembler, the linker or the
+/// library.
+static bool canBuild(const std::string &compiler, const std::vector<std::string> &flags,
+                     const std::string &source, const std::string &log) {
+  const std::string unit = source + ".so";
+  std::vector<std::string> words = {compiler, "-std=c++17", "-fPIC", "-shared", source, "-o", unit};
+  words.insert(words.end(), flags.begin(), flags.end());
+  const bool isBuilt = runProgram(words, log) == 0;
+  unlink(unit.c_str());
+  return isBuilt;
+}
+
 Result<HostCompiler> findCompiler(const std::string &wanted, const std::string &workFolder) {
   const std::string log = temporaryName(workFolder);
   const std::vector<std::string> names =
@@ -106,16 +134,34 @@ Result<HostCompiler> findCompiler(const std::string &wanted, const std::string &
       Error{ErrorCode::Unavailable,
             wanted.empty() ? "the emulator needs a C++ compiler: none of c++, g++ and clang++ runs"
                            : fmt::format("the compiler {} does not run", wanted)};
-  for (const std::string &name : names)
-    if (runProgram({name, "--version"}, log) == 0) {
-      found = HostCompiler{name, readAll(log)};
-      // g++ has it from version 12 on.
-      found->setsVariables = runProgram({name, "-ftrivial-auto-var-init=pattern", "-fsyntax-only",
-                                         "-x", "c++", "/dev/null"},
-                                        log) == 0;
+  const std::string trial = log + ".cpp";
+  if (Result<void> written = writeFile(trial, "#include <utility>\n"); !written)
+    return written.error();
+  std::vector<std::string> broken; // that run and make nothing, and what they say
+  for (const std::string &name : names) {
+    if (runProgram({name, "--version"}, log) != 0)
+      continue;
+    HostCompiler compiler{name, readAll(log)};
+    // g++ has it from version 12 on.
+    compiler.setsVariables = canBuild(name, {"-ftrivial-auto-var-init=pattern"}, trial, log);
+    if (compiler.setsVariables || canBuild(name, {}, trial, log)) {
+      found = std::move(compiler);
       break;
     }
+    std::string said = readAll(log);
+    said.erase(said.find_last_not_of(" \n") + 1);
+    broken.push_back(fmt::format("{}: {}", name, said));
+  }
   unlink(log.c_str());
+  unlink(trial.c_str());
+  if (!found && !broken.empty())
+    found = Error{ErrorCode::Unavailable,
+                  wanted.empty() ? "the emulator needs a C++ compiler: of c++, g++ and clang++ "
+                                   "none makes a shared object of a small file"
+                                 : fmt::format("the compiler {} runs and makes no shared object of "
+                                               "a small file",
+                                               wanted),
+                  std::move(broken)};
   return found;
 }
 

@@ -27,7 +27,7 @@ public:
 
 namespace emulated {
 
-/// A compiler that runs, and what it says of itself.
+/// A compiler that compiles and links, and what it says of itself.
 struct HostCompiler {
   std::string path;
   std::string version;
@@ -35,8 +35,9 @@ struct HostCompiler {
   bool setsVariables = true;           ///< whether it can give variables nobody has set a pattern
 };
 
-/// Tries `wanted`, or when it is empty the usual names on PATH; writes only in `workFolder`.
-/// Errors: Unavailable.
+/// Tries `wanted`, or when it is empty the usual names on PATH, each on a small unit; writes only
+/// in `workFolder`. Errors: Unavailable, with what compilers said that run and make nothing;
+/// IoError.
 Result<HostCompiler> findCompiler(const std::string &wanted, const std::string &workFolder);
 
 /// The text of Device.h, which is built into this library.

@@ -37,6 +37,20 @@ class Doctor(CliTest):
         self.doctor("--for", "emulate", *nothing, expect=3)
         self.moejit("doctor", "--for", "fun", expect=2)
 
+    def test_a_compiler_that_compiles_nothing_is_told(self):
+        compilers = self.folder / "bin"
+        compilers.mkdir()
+        (compilers / "c++").write_text("""#!/bin/sh
+[ "$1" = --version ] && { echo "c++ 1.0"; exit 0; }
+echo "cannot execute 'cc1plus'" >&2
+exit 1
+""")
+        (compilers / "c++").chmod(0o755)
+        self.environment["PATH"] = str(compilers)
+        found, by_name = self.doctor("--for", "emulate", expect=3)
+        self.assertFalse(found["canEmulate"])
+        self.assertIn("c++: cannot execute 'cc1plus'", by_name["emulator"]["text"])
+
     def test_what_is_given_is_looked_at(self):
         digest = "0" * 64
         done = self.moejit("doctor", "--bundle-sha256", digest, expect=2)

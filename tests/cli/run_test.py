@@ -139,6 +139,36 @@ class Run(CliTest):
         self.moejit("run", file, "--tokens", 9, "--device", "emulator", "--bundle", "made", "--cache", "open")
         self.assertEqual(list((self.folder / "open").glob("emulator/*.so")), [])
 
+    def test_without_a_path_the_standard_one_serves(self):
+        file = self.write("a.mlir", grouped())
+        del self.environment["PATH"]
+        found = shutil.which("c++", path="/usr/bin:/bin")
+        self.moejit("run", file, "--tokens", 9, "--device", "emulator", "--no-cache", expect=0 if found else 3)
+
+    def test_a_compiler_that_compiles_nothing_is_none(self):
+        file = self.write("a.mlir", grouped())
+        real = shutil.which("c++", path=self.environment["PATH"])
+        compilers = self.folder / "bin"
+        compilers.mkdir()
+        for name in ("c++", "g++", "clang++"):
+            (compilers / name).write_text("""#!/bin/sh
+[ "$1" = --version ] && { echo "c++ 1.0"; exit 0; }
+echo "cannot execute 'cc1plus'" >&2
+exit 1
+""")
+            (compilers / name).chmod(0o755)
+        before = self.environment["PATH"]
+        self.environment["PATH"] = str(compilers)
+        run = ("run", file, "--tokens", 9, "--device", "emulator")
+        done = self.moejit(*run, "--no-cache", expect=3)
+        self.assertIn("the emulator needs a C++ compiler", done.err)
+        self.assertIn("note: c++: cannot execute 'cc1plus'", done.err)
+        # The next one is tried.
+        (compilers / "g++").write_text(f"""#!/bin/sh
+PATH='{before}' exec '{real}' "$@"
+""")
+        self.moejit(*run, "--check")
+
     def break_kernel(self, file, right, wrong):
         """Has the emulator's compiler change the body of the kernel for 9 rows of `file`."""
         self.moejit("run", file, "--tokens", 9, "--device", "emulator", "--check")

@@ -386,6 +386,12 @@ private:
                                   compiler->version.substr(0, compiler->version.find('\n'))));
     else
       lack(mustEmulate, "emulator", compiler.error().message,
+    else if (const std::vector<std::string> &said = compiler.error().notes; !said.empty())
+      lack(
+          mustEmulate, "emulator",
+          fmt::format("{} ({})", compiler.error().message, said[0].substr(0, said[0].find('\n'))),
+          "install a whole g++ or clang++, with its standard library and linker, to run kernels on "
+          "the CPU");
            "install g++ or clang++ to run kernels on the CPU");
   }
 
@@ -462,7 +468,7 @@ const Command doctorCommand = {
     "checks a bundle in place of the cache: every file, the driver it needs, and whether it has a "
     "kernel for every row count of the PATHs.\n"
     "Each problem comes with its remedy. --for says what the machine is there for; what it lacks "
-    "for other things is a note. Nothing is written, compiled or launched.",
+    "for other things is a note. No kernel is compiled or launched, and no cache is written.",
     "  moejit doctor\n"
     "  moejit doctor --for compile                                    # a build machine\n"
     "  moejit doctor DeepSeek-V3/config.json --tp 8\n"

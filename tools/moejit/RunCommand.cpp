@@ -474,7 +474,8 @@ const Command runCommand = {
     "  0  it ran, and with --check it is right\n"
     "  1  --check found a wrong result, the emulator found a fault, or a rule refuses the kernel\n"
     "  2  FILE or the routing cannot be used, or the command line is wrong\n"
-    "  3  no GPU (--device gpu), no NVRTC, no kernel in the bundle, or not enough memory\n"
+    "  3  no GPU (--device gpu), no NVRTC or C++ compiler, no kernel in the bundle, or too little\n"
+    "     memory\n"
     "  4  a pass or NVRTC failed\n"
     "  5  --checked: the kernel reported routing or scales that are wrong; results are as without",
     withCommonOptions(withBundleOptions(withExtentOptions({
