@@ -100,6 +100,20 @@ exit 1
         self.assertIn("update the driver", by_name["NVRTC"]["remedy"])
         _, by_name = self.doctor("--nvrtc", FAKE_NVRTC, "--for", "compile")
         self.assertEqual(by_name["NVRTC"]["state"], "note")
+        # Nothing is compiled for a bundle: what counts is what that was made by.
+        file = self.write("a.mlir", grouped())
+        newer = ("--nvrtc", FAKE_NVRTC)
+        self.moejit("aot", file, "-o", "fits")
+        self.moejit("aot", file, "-o", "later", *newer)
+        for words in (newer, ()):
+            found, by_name = self.doctor(file, "--bundle", "fits", *words)
+            self.assertEqual((found["canLaunch"], by_name["bundle"]["state"]), (True, "ok"))
+            found, by_name = self.doctor(file, "--bundle", "later", *words, expect=3)
+            self.assertEqual((found["canLaunch"], by_name["bundle"]["state"]), (False, "problem"))
+            self.assertIn("update the driver", by_name["bundle"]["remedy"])
+        self.assertIn("launch: no", self.moejit("doctor", "--bundle", "later", expect=3).out)
+        found, by_name = self.doctor("--bundle", "later", "--for", "emulate")
+        self.assertEqual((found["canLaunch"], by_name["bundle"]["state"]), (False, "note"))
 
     def test_the_state_of_the_cache(self):
         state = lambda *words, expect=0: self.doctor("--for", "compile", *words, expect=expect)[1]["cache"]

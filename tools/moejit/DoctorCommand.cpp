@@ -187,7 +187,7 @@ private:
     std::string text = fmt::format("{}, {}; its kernels need {} or later", identity->nvrtcVersion,
                                    nvrtcPath, driverText(needed));
     if (driverVersion && driverVersion < needed) {
-      canLaunch = false;
+      canLaunch = canLaunch && arguments.has("--bundle"); // of which nothing is compiled here
       lack(mustLaunch && mustCompile, "NVRTC",
            fmt::format("{}; the driver here is for CUDA {}", text,
                        cudaVersionText(int(driverVersion))),
@@ -344,11 +344,13 @@ private:
     std::string text =
         fmt::format("{}: {} kernels; needs {} or later", folder,
                     audit->manifest ? audit->manifest->kernels.size() : 0, driverText(needed));
+    bool isTooOld = driverVersion && driverVersion < needed;
+    canLaunch = canLaunch && !isTooOld;
     if (audit->damaged())
       lack(true, "bundle",
            fmt::format("{}; {} files are not as the manifest says", text, audit->damaged()),
            "copy it again; moejit cache verify names the files");
-    else if (driverVersion && driverVersion < needed)
+    else if (isTooOld)
       lack(mustLaunch, "bundle",
            fmt::format("{}; the driver here is for CUDA {}", text,
                        cudaVersionText(int(driverVersion))),
@@ -384,14 +386,14 @@ private:
     if (compiler)
       add("emulator", fmt::format("{} ({})", compiler->path,
                                   compiler->version.substr(0, compiler->version.find('\n'))));
-    else
-      lack(mustEmulate, "emulator", compiler.error().message,
     else if (const std::vector<std::string> &said = compiler.error().notes; !said.empty())
       lack(
           mustEmulate, "emulator",
           fmt::format("{} ({})", compiler.error().message, said[0].substr(0, said[0].find('\n'))),
           "install a whole g++ or clang++, with its standard library and linker, to run kernels on "
           "the CPU");
+    else
+      lack(mustEmulate, "emulator", compiler.error().message,
            "install g++ or clang++ to run kernels on the CPU");
   }
 
