@@ -279,6 +279,8 @@ Result<std::shared_ptr<Kernel>> Jit::Shared::obtain(JitHandle::State &state, int
     Result<std::shared_ptr<Kernel>> built = future.get();
     if (!built)
       return built;
+    if (options.cache)
+      options.cache->serve((*built)->artifact(), range->minRows, range->maxRows);
     return state.add({range->minRows, range->maxRows, *built}, rows);
   }
   Result<Ready> made = makeReady(state.spec, state.lookupKey, key, *range);

@@ -221,6 +221,29 @@ TEST_CASE_FIXTURE(Fixture, "a miss that may not compile says what to do") {
   CHECK(jit.get(samples::spec(), 7));
 }
 
+TEST_CASE_FIXTURE(Fixture, "ranges of one plan that are asked for at once are all entered") {
+  std::vector<PlannedRange> planned = planRanges(samples::spec(), Target());
+  std::vector<int64_t> rows; // of ranges that share a plan
+  for (const PlannedRange &range : planned)
+    for (const PlannedRange &other : planned)
+      if (range.minRows != other.minRows && planText(range.plan) == planText(other.plan)) {
+        rows.push_back(range.minRows);
+        break;
+      }
+  REQUIRE(rows.size() > 1);
+  compileMs = 200;
+  std::shared_ptr<Cache> cache = openCache();
+  Jit jit(options(cache));
+  std::vector<std::thread> threads;
+  for (int64_t each : rows)
+    threads.emplace_back([&, each] { CHECK(jit.get(samples::spec(), each)); });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (int64_t each : rows)
+    CHECK(openCache(CacheMode::ReadOnly)
+              ->findByLookup(lookupKeyText(samples::spec(), Target()), each));
+}
+
 TEST_CASE_FIXTURE(Fixture, "without a cache kernels live in the Jit") {
   Jit jit(options(nullptr));
   REQUIRE(jit.get(samples::spec(), 1));
