@@ -384,7 +384,8 @@ TEST_CASE_FIXTURE(Fixture, "a process killed while compiling leaves no stuck loc
   CHECK(samples::filesIn(folder.path, ".lock").size() == 1); // the test is about something
   auto start = std::chrono::steady_clock::now();
   CHECK(Jit(options(openCache())).get(samples::spec(), 1));
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(2));
+  // Far less than the wait for a lock that somebody holds.
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
   CHECK(compiles() == 1);
   CHECK(samples::filesIn(folder.path).size() == 2);
   CHECK(warnings == 0);
@@ -396,7 +397,8 @@ TEST_CASE_FIXTURE(Fixture,
   artifact.source.assign(1 << 16, 's');
   REQUIRE(openCache()->put(artifact, 0, 10));
   int stray = 0;
-  for (int round = 0; round < 40; ++round) {
+  // On a busy machine a child may be killed before it has begun: as long as none was in the middle.
+  for (int round = 0; round < 40 || (stray == 0 && round < 1000); ++round) {
     pid_t child = fork();
     if (child == 0) {
       std::shared_ptr<Cache> cache = openCache();
