@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -17,7 +16,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <functional>
-#include <mutex>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
@@ -92,13 +90,6 @@ int writeAll(int fd, std::string_view bytes) {
   if (fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP)
     return 0; // some file systems cannot; the checksum tells what a crash left
   return errno;
-}
-
-/// The turns of this process's threads at indexes. A file lock would do where there are any; none
-/// is waited for without end, as a forked child may find one taken for good.
-std::timed_mutex &indexTurn(const std::string &lookupKey) {
-  static std::array<std::timed_mutex, 16> turns;
-  return turns[std::hash<std::string>()(lookupKey) % turns.size()];
 }
 
 /// What temporaryName puts behind a name: `.<process>-<time>-<n>.tmp`.
@@ -386,7 +377,8 @@ Result<bool> DiskCache::publish(const std::string &finalName, const std::string 
 
 Result<void> DiskCache::storeRange(const std::string &lookupKey, const IndexedRange &range) const {
   std::string name = indexName(lookupKey);
-  std::unique_lock turn(indexTurn(lookupKey), std::chrono::milliseconds(indexWaitMs));
+  std::unique_lock turn(turns[std::hash<std::string>()(lookupKey) % turns.size()],
+                        std::chrono::milliseconds(indexWaitMs));
   FileLock lock = FileLock::acquire(fd, keyName(lookupKey) + ".lock", indexWaitMs);
   bool isAlone = lock.state() == FileLock::State::Held;
   for (int round = 0; round <= mostReplacements; ++round) {

@@ -8,8 +8,10 @@
 #include "runtime/FileLock.h"
 #include "runtime/Manifest.h"
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -138,6 +140,9 @@ private:
   void sweep() const;
   void evict(const std::string &keep) const;
 
+  /// The turns of this object's threads at indexes. A file lock would do where there are any; none
+  /// is waited for without end, as a forked child may find one taken for good.
+  mutable std::array<std::timed_mutex, 16> turns;
   std::string path;
   int fd = -1;
   bool writable = false;
