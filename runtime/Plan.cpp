@@ -162,7 +162,7 @@ KernelPlan tallPlan(const Spec &spec, const Target &target) {
   return plan;
 }
 
-/// Whether tall tiles are worth it for some row counts: long sums (measured on an H200: 13 % at
+/// Whether tall tiles are worth it for some row counts: long sums (measured on an H200: 14 % at
 /// K = 7168, and 10 % slower there where rows are skewed; at 2048 2 %, and 9 % slower), of scales
 /// that need few registers. Batched rows are few, and their gathering needs registers of the
 /// producer's.

@@ -65,6 +65,8 @@ TEST_CASE("a little more than 128 rows an expert give tiles that hold them all")
   CHECK(choosePlan(spec, Target(), 32 * 144 - 1).tileM == 192);
   CHECK(choosePlan(spec, Target(), 32 * 144).tileM == 128);
   CHECK(choosePlan(blockScaled(32, 4096, 1536), Target(), 32 * 128).tileM == 128);
+  CHECK(choosePlan(blockScaled(32, 7168, 2048), Target(), 32 * 128).tileM == 128);
+  CHECK(choosePlan(blockScaled(32, 4096, 4096), Target(), 32 * 128).tileM == 192);
   spec.dispatch = Dispatch::Batched;
   CHECK(choosePlan(spec, Target(), 32 * 128).tileM == 128);
   spec.dispatch = Dispatch::Grouped;

@@ -61,10 +61,13 @@ tile.kernel @queue("workspace" %c: !tile.view<1xi32>) warpgroups 1 {
   %q = tile.scheduler tile [64, 128] columns 128 experts 1 order queue counter (%c : !tile.view<1xi32>) raster 1 {shared_offset = 0 : i64}
   // CHECK-COUNT-4: ptx.mbarrier_init
   // CHECK: tile.role {{ *}}producer
-  // CHECK: ptx.atom_add_global_i32
+  // The answer is first used when the tile is over.
+  // CHECK: %[[DRAWN:.*]] = ptx.atom_add_global_i32
+  // CHECK-NOT: %[[DRAWN]]
   // CHECK: tile.rows
+  // CHECK: %[[NUMBER:.*]] = arith.addi %[[DRAWN]]
   // CHECK: ptx.mbarrier_wait
-  // CHECK: ptx.st_shared_i32
+  // CHECK: ptx.st_shared_i32 %{{.*}}, %[[NUMBER]]
   // CHECK: ptx.mbarrier_arrive
   tile.role producer registers 0 {
     tile.for_tiles %q -> %e, %m, %n, %rows, %live {
