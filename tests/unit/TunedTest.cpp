@@ -3,6 +3,8 @@
 
 #include "runtime/JsonReader.h"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>

@@ -267,6 +267,20 @@ void WgmmaOp::build(OpBuilder &builder, OperationState &state, Value regs, Value
         b, split.integers);
 }
 
+void MmaOp::build(OpBuilder &builder, OperationState &state, Value acc, Value a, Value b,
+                  StringRef aType, StringRef bType, ArrayRef<OpFoldResult> accFragment,
+                  ArrayRef<OpFoldResult> aFragment, ArrayRef<OpFoldResult> bFragment) {
+  SplitIndices accIndices(accFragment), aIndices(aFragment), bIndices(bFragment);
+  build(builder, state, acc, accIndices.values, a, aIndices.values, b, bIndices.values, aType,
+        bType, accIndices.integers, aIndices.integers, bIndices.integers);
+}
+
+void LdmatrixOp::build(OpBuilder &builder, OperationState &state, Value address, Value regs,
+                       bool isTransposed, ArrayRef<OpFoldResult> fragment) {
+  SplitIndices split(fragment);
+  build(builder, state, address, regs, split.values, split.integers, isTransposed);
+}
+
 void LdSharedV4Op::build(OpBuilder &builder, OperationState &state, Value address, Value regs,
                          ArrayRef<OpFoldResult> fragment) {
   SplitIndices split(fragment);

@@ -7,6 +7,7 @@ namespace moejit::ptx {
 
 llvm::LogicalResult verifyNamedBarrier(mlir::Operation *op, uint32_t id, uint32_t threads);
 llvm::LogicalResult verifyRegisterCount(mlir::Operation *op, uint32_t registers);
+llvm::LogicalResult verifyPendingGroups(mlir::Operation *op, uint32_t pending);
 /// Checks that `indices`, of which `staticIndices` holds the integers, pick a fragment of `regs`
 /// (all but the last index given). `size` and `element` are what the fragment must be, unless 0 and
 /// null.

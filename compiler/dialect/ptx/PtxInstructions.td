@@ -318,6 +318,29 @@ def Ptx_FenceAcqRelGpuOp : Ptx_Instr<"fence_acq_rel_gpu", [Ptx_Synchronizes]> {
   let constraints = [{::: "memory"}];
 }
 
+//===- Dependent launches (PTX ISA, Parallel Synchronization: griddepcontrol) -----------------===//
+
+def Ptx_GriddepcontrolLaunchDependentsOp
+    : Ptx_Instr<"griddepcontrol_launch_dependents", [Ptx_Synchronizes]> {
+  let summary = "Let the next grid of the stream start once every block has come here or ended";
+  let description = [{
+    PTX `griddepcontrol.launch_dependents`. Makes nothing visible: see `ptx.griddepcontrol_wait`.
+  }];
+  let assemblyFormat = "attr-dict";
+  let assembly = "griddepcontrol.launch_dependents;";
+  let constraints = [{::: "memory"}];
+}
+def Ptx_GriddepcontrolWaitOp : Ptx_Instr<"griddepcontrol_wait", [Ptx_Synchronizes]> {
+  let summary = "Wait until the grids before have ended and what they wrote is visible";
+  let description = [{
+    PTX `griddepcontrol.wait`. Does nothing in a grid that was launched without programmatic stream
+    serialization.
+  }];
+  let assemblyFormat = "attr-dict";
+  let assembly = "griddepcontrol.wait;";
+  let constraints = [{::: "memory"}];
+}
+
 //===- wgmma (PTX ISA, Asynchronous Warpgroup Level Matrix Instructions) ----------------------===//
 
 def Ptx_WgmmaFenceOp : Ptx_Instr<"wgmma_fence", [Ptx_OrdersWgmma]> {
@@ -376,6 +399,41 @@ def Ptx_WgmmaOp : Ptx_ParametricInstr<"wgmma"> {
   let builders = [OpBuilder<(ins "::mlir::Value":$regs, "::mlir::Value":$descA,
       "::mlir::Value":$descB, "::mlir::Value":$accumulate, "int64_t":$n, "::llvm::StringRef":$a,
       "::llvm::StringRef":$b, CArg<"::llvm::ArrayRef<::mlir::OpFoldResult>", "{}">:$fragment)>];
+  let hasVerifier = 1;
+}
+
+//===- mma (PTX ISA, Warp Level Matrix Instructions: mma) -------------------------------------===//
+
+def Ptx_MmaOp : Ptx_ParametricInstr<"mma", [AttrSizedOperandSegments, Ptx_Convergent]> {
+  let summary = "Compute acc += A · B on fragments of 16×k and k×8 elements of one warp";
+  let description = [{
+    PTX `mma.sync.aligned.m16n8k<K>.row.col.f32.<a>.<b>.f32`: K is 32 for e4m3 and e5m2, in any mix,
+    and 16 for bf16 with bf16 and f16 with f16. With g = lane/4 and t = lane%4: registers 0 to 3 of
+    `a` hold elements of k from 4t on (2t for 16-bit types) of row g, of row g + 8, and the same
+    half of k further on; registers 0 and 1 of `b` column g, from the same k on; registers 0 and 1 of
+    `acc` row g, columns 2t and 2t + 1, registers 2 and 3 row g + 8. Every lane of the warp takes
+    part.
+
+    ```mlir
+    ptx.mma %acc[0], %a, %b[1] {a_type = "e4m3", b_type = "e5m2"}
+        : !ptx.regs<2x4xf32>, !ptx.regs<4xi32>, !ptx.regs<2x2xi32>
+    ```
+  }];
+  let arguments = (ins Ptx_RegsReadWrite:$acc, Variadic<I32>:$acc_indices, Ptx_RegsRead:$a,
+      Variadic<I32>:$a_indices, Ptx_RegsRead:$b, Variadic<I32>:$b_indices, StrAttr:$a_type,
+      StrAttr:$b_type, DenseI64ArrayAttr:$static_acc_indices,
+      DenseI64ArrayAttr:$static_a_indices, DenseI64ArrayAttr:$static_b_indices);
+  let assemblyFormat = [{
+    $acc `` custom<Indices>($acc_indices, $static_acc_indices) `,`
+    $a `` custom<Indices>($a_indices, $static_a_indices) `,`
+    $b `` custom<Indices>($b_indices, $static_b_indices)
+    attr-dict `:` qualified(type($acc)) `,` qualified(type($a)) `,` qualified(type($b))
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$acc, "::mlir::Value":$a, "::mlir::Value":$b,
+      "::llvm::StringRef":$aType, "::llvm::StringRef":$bType,
+      CArg<"::llvm::ArrayRef<::mlir::OpFoldResult>", "{}">:$accFragment,
+      CArg<"::llvm::ArrayRef<::mlir::OpFoldResult>", "{}">:$aFragment,
+      CArg<"::llvm::ArrayRef<::mlir::OpFoldResult>", "{}">:$bFragment)>];
   let hasVerifier = 1;
 }
 

@@ -41,6 +41,116 @@ def Ptx_TmaLoadOp : Ptx_ParametricInstr<"tma_load", [AttrSizedOperandSegments]> 
   let hasVerifier = 1;
 }
 
+def Ptx_TmaStoreOp : Ptx_ParametricInstr<"tma_store"> {
+  let summary = "Copy shared memory to the box at `coords` of a tensor, completing by groups";
+  let description = [{
+    PTX `cp.async.bulk.tensor.Nd.global.shared::cta.tile.bulk_group`, N from 1 to 3; coordinate 0 is
+    the contiguous dimension. `src` is 128-byte aligned (1024 for SWIZZLE_128B) and is undone of the
+    map's swizzle; what lies outside the tensor is not written. Ordinary stores to `src` need
+    `ptx.fence_proxy_async` between. `src` may be written again after `ptx.bulk_wait_read` of this
+    thread; before the thread ends, it must have waited so.
+
+    ```mlir
+    ptx.tma_store %map[%k, %row], %src
+    ptx.bulk_commit
+    ptx.bulk_wait_read 0
+    ```
+  }];
+  let arguments = (ins Arg<Ptx_Tmap, "", [Ptx_WriteGlobal]>:$map, Variadic<I32>:$coords,
+      Ptx_SharedRead:$src);
+  let assemblyFormat = "$map `[` $coords `]` `,` $src attr-dict";
+  let hasVerifier = 1;
+}
+
+// Waits until at most `pending` of the groups that the thread has committed are unfinished.
+class Ptx_WaitForGroups<string opMnemonic, string instruction>
+    : Ptx_Instr<opMnemonic, [Ptx_Synchronizes]> {
+  let description = "PTX `"#instruction#"`.";
+  let arguments = (ins I32Attr:$pending);
+  let assemblyFormat = "$pending attr-dict";
+  let hasVerifier = 1;
+  let head = "template <int Pending>";
+  let assembly = instruction#" %0;";
+  let constraints = [{:: "n"(Pending) : "memory"}];
+  let extraDefinition = [{
+    ::std::string $cppClass::calleeName() {
+      return wrapperName() + "<" + ::std::to_string(getPending()) + ">";
+    }
+    ::llvm::LogicalResult $cppClass::verify() { return verifyPendingGroups(*this, getPending()); }
+  }];
+  let extraClassDeclaration = "::std::string calleeName();";
+}
+
+def Ptx_BulkCommitOp : Ptx_Instr<"bulk_commit", [Ptx_Synchronizes]> {
+  let summary = "Close the group of this thread's bulk stores issued so far";
+  let description = [{ PTX `cp.async.bulk.commit_group`. }];
+  let assemblyFormat = "attr-dict";
+  let assembly = "cp.async.bulk.commit_group;";
+  let constraints = [{::: "memory"}];
+}
+def Ptx_BulkWaitOp : Ptx_WaitForGroups<"bulk_wait", "cp.async.bulk.wait_group"> {
+  let summary = "Wait until all but `pending` groups of this thread have written their results";
+}
+def Ptx_BulkWaitReadOp : Ptx_WaitForGroups<"bulk_wait_read", "cp.async.bulk.wait_group.read"> {
+  let summary = "Wait until all but `pending` groups of this thread have read their sources";
+}
+
+//===- cp.async (PTX ISA, Data Movement: Non-bulk copy) ---------------------------------------===//
+
+def Ptx_CpAsyncOp : Ptx_ParametricInstr<"cp_async"> {
+  let summary = "Start a copy of `bytes` bytes from global to shared memory";
+  let description = [{
+    PTX `cp.async.<cache>.shared::cta.global`, `cache` being `ca` (4, 8 or 16 bytes) or `cg` (16).
+    Both addresses are multiples of `bytes`. With `size`, 0 to `bytes`, only that many bytes are
+    read and the rest is zeros. The thread itself may read the bytes after its `ptx.cp_async_wait`,
+    others behind a barrier after that. The copy writes through the generic proxy.
+
+    ```mlir
+    ptx.cp_async %dst, %pointer, %offset {bytes = 16 : i32, cache = "cg"}
+    ptx.cp_async %dst, %pointer, %offset size %inside {bytes = 4 : i32, cache = "ca"}
+    ```
+  }];
+  let arguments = (ins Ptx_SharedWrite:$dst, Ptx_GlobalRead:$pointer, I64:$offset,
+      Optional<I32>:$size, I32Attr:$bytes, StrAttr:$cache);
+  let assemblyFormat = "$dst `,` $pointer `,` $offset (`size` $size^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+def Ptx_CpAsyncCommitOp : Ptx_Instr<"cp_async_commit", [Ptx_Synchronizes]> {
+  let summary = "Close the group of this thread's copies issued so far";
+  let description = [{ PTX `cp.async.commit_group`. }];
+  let assemblyFormat = "attr-dict";
+  let assembly = "cp.async.commit_group;";
+  let constraints = [{::: "memory"}];
+}
+def Ptx_CpAsyncWaitOp : Ptx_WaitForGroups<"cp_async_wait", "cp.async.wait_group"> {
+  let summary = "Wait until at most `pending` groups of this thread's copies are unfinished";
+}
+def Ptx_CpAsyncWaitAllOp : Ptx_Instr<"cp_async_wait_all", [Ptx_Synchronizes]> {
+  let summary = "Wait for all of this thread's copies, committed or not";
+  let description = [{ PTX `cp.async.wait_all`. }];
+  let assemblyFormat = "attr-dict";
+  let assembly = "cp.async.wait_all;";
+  let constraints = [{::: "memory"}];
+}
+def Ptx_CpAsyncArriveOp : Ptx_Instr<"cp_async_arrive", [Ptx_Synchronizes]> {
+  let summary = "Have a barrier of this block get an arrival when this thread's copies are done";
+  let description = [{
+    PTX `cp.async.mbarrier.arrive.noinc.shared::cta.b64`: one of the arrivals that
+    `ptx.mbarrier_init` counted. Who waits for the barrier may read what all copies have written that
+    the thread had issued.
+
+    ```mlir
+    ptx.cp_async_arrive %full
+    ```
+  }];
+  let arguments = (ins I32:$barrier);
+  let assemblyFormat = "$barrier attr-dict";
+  let parameters = "int barrier";
+  let assembly = "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];";
+  let constraints = [{:: "r"(barrier) : "memory"}];
+}
+
 class Ptx_CreatePolicy<string opMnemonic, string priority> : Ptx_PureInstr<opMnemonic> {
   let results = (outs I64:$policy);
   let assemblyFormat = "attr-dict";
@@ -157,6 +267,30 @@ def Ptx_StmatrixX4Op : Ptx_Stmatrix<"stmatrix_x4", ""> {
 def Ptx_StmatrixX4TransOp : Ptx_Stmatrix<"stmatrix_x4_trans", ".trans"> {
   let summary =
       "Store four 8×8 matrices of 16-bit elements, one column of one matrix at each lane's address";
+}
+
+def Ptx_LdmatrixOp : Ptx_ParametricInstr<"ldmatrix", [Ptx_Convergent]> {
+  let summary = "Load one, two or four 8×8 matrices of 16-bit elements, spread over the warp";
+  let description = [{
+    PTX `ldmatrix.sync.aligned.m8n8.x<N>[.trans].shared.b16`, N being the registers of the fragment:
+    1, 2 or 4. Lane 8i + r gives the address of row r of matrix i, a multiple of 16; addresses of
+    lanes from 8N on are not used. Lane l gets elements 2·(l%4) and the next of row l/4 of each
+    matrix, or, with `trans`, of column l/4. Every lane of the warp takes part.
+
+    ```mlir
+    ptx.ldmatrix %address, %words : !ptx.regs<4xi32>
+    ptx.ldmatrix %address, %pairs[1] {trans} : !ptx.regs<2x2xi32>
+    ```
+  }];
+  let arguments = (ins Ptx_SharedRead:$address, Ptx_RegsWrite:$regs, Variadic<I32>:$indices,
+      DenseI64ArrayAttr:$static_indices, UnitAttr:$trans);
+  let assemblyFormat = [{
+    $address `,` $regs `` custom<Indices>($indices, $static_indices)
+    attr-dict `:` qualified(type($regs))
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$address, "::mlir::Value":$regs,
+      "bool":$isTransposed, CArg<"::llvm::ArrayRef<::mlir::OpFoldResult>", "{}">:$fragment)>];
+  let hasVerifier = 1;
 }
 
 def Ptx_StAsyncI32Op : Ptx_Instr<"st_async_i32"> {

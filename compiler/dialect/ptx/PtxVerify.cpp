@@ -159,10 +159,55 @@ LogicalResult moejit::ptx::verifyRegisterCount(Operation *op, uint32_t registers
   return success();
 }
 
-LogicalResult TmaLoadOp::verify() {
-  if (getCoords().empty() || getCoords().size() > 3)
-    return emitOpError() << "takes 1 to 3 coordinates, got " << getCoords().size();
+LogicalResult moejit::ptx::verifyPendingGroups(Operation *op, uint32_t pending) {
+  if (static_cast<int32_t>(pending) < 0)
+    return op->emitOpError() << "takes a number of pending groups, got "
+                             << static_cast<int32_t>(pending);
   return success();
+}
+
+static LogicalResult verifyCoordinates(Operation *op, size_t count) {
+  if (count == 0 || count > 3)
+    return op->emitOpError() << "takes 1 to 3 coordinates, got " << count;
+  return success();
+}
+
+LogicalResult TmaLoadOp::verify() { return verifyCoordinates(*this, getCoords().size()); }
+LogicalResult TmaStoreOp::verify() { return verifyCoordinates(*this, getCoords().size()); }
+
+LogicalResult CpAsyncOp::verify() {
+  if (getCache() != "ca" && getCache() != "cg")
+    return emitOpError() << "takes the cache operator ca or cg, got '" << getCache() << "'";
+  int32_t bytes = static_cast<int32_t>(getBytes());
+  if (getCache() == "cg" && bytes != 16)
+    return emitOpError() << "copies 16 bytes with cg, got " << bytes;
+  if (bytes != 4 && bytes != 8 && bytes != 16)
+    return emitOpError() << "copies 4, 8 or 16 bytes, got " << bytes;
+  return success();
+}
+
+LogicalResult LdmatrixOp::verify() {
+  int64_t count = getRegs().getType().getFragmentSize();
+  if (count != 1 && count != 2 && count != 4)
+    return emitOpError() << "takes a fragment of 1, 2 or 4 registers, got " << count << " in "
+                         << getRegs().getType();
+  return verifyFragment(*this, getRegs(), getIndices().size(), getStaticIndices(), count,
+                        IntegerType::get(getContext(), 32));
+}
+
+LogicalResult MmaOp::verify() {
+  auto isFp8 = [](StringRef type) { return type == "e4m3" || type == "e5m2"; };
+  auto isHalf = [](StringRef type) { return type == "bf16" || type == "f16"; };
+  StringRef a = getAType(), b = getBType();
+  if (!(isFp8(a) && isFp8(b)) && !(isHalf(a) && a == b))
+    return emitOpError() << "takes operands of type e4m3 or e5m2, or both bf16, or both f16, got '"
+                         << a << "' and '" << b << "'";
+  Type word = IntegerType::get(getContext(), 32);
+  if (failed(verifyFragment(*this, getAcc(), getAccIndices().size(), getStaticAccIndices(), 4,
+                            Float32Type::get(getContext()))) ||
+      failed(verifyFragment(*this, getA(), getAIndices().size(), getStaticAIndices(), 4, word)))
+    return failure();
+  return verifyFragment(*this, getB(), getBIndices().size(), getStaticBIndices(), 2, word);
 }
 
 LogicalResult WgmmaWaitOp::verify() {

@@ -1,5 +1,5 @@
 // Owns how wrappers are put into text, and the text of those that depend on their operation: wgmma,
-// TMA, pins.
+// mma, ldmatrix, copies, pins.
 #include "compiler/dialect/ptx/PtxDetail.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -152,6 +152,141 @@ std::string TmaLoadOp::wrapperSource() {
   constraints += " : \"memory\"";
   return instructionWrapper({name.c_str(), "void", parameters.c_str(), assembly.c_str(),
                              constraints.c_str(), "", "", true});
+}
+
+std::string TmaStoreOp::wrapperName() {
+  return "tma_store_" + std::to_string(getCoords().size()) + "d";
+}
+std::string TmaStoreOp::calleeName() { return wrapperName(); }
+
+SmallVector<CallArgument> TmaStoreOp::callArguments() {
+  SmallVector<CallArgument> arguments;
+  for (Value operand : getOperands())
+    arguments.push_back(operand);
+  return arguments;
+}
+
+std::string TmaStoreOp::wrapperSource() {
+  std::string name = wrapperName(), parameters = "const TensorMap &map, ", places;
+  std::string constraints = ":: \"l\"(&map), \"r\"(src)";
+  for (size_t d = 0; d < getCoords().size(); ++d) {
+    std::string coordinate = "c" + std::to_string(d);
+    parameters += "int " + coordinate + ", ";
+    places += d ? ", %" : "%";
+    places += std::to_string(d + 2);
+    constraints += ", \"r\"(" + coordinate + ")";
+  }
+  parameters += "int src";
+  constraints += " : \"memory\"";
+  std::string assembly = "cp.async.bulk.tensor." + std::to_string(getCoords().size()) +
+                         "d.global.shared::cta.tile.bulk_group\n[%0, {" + places + "}], [%1];";
+  return instructionWrapper({name.c_str(), "void", parameters.c_str(), assembly.c_str(),
+                             constraints.c_str(), "", "", true});
+}
+
+//===- cp.async -------------------------------------------------------------------------------===//
+
+std::string CpAsyncOp::wrapperName() {
+  return "cp_async_" + getCache().str() + "_" + std::to_string(getBytes()) +
+         (getSize() ? "_sized" : "");
+}
+std::string CpAsyncOp::calleeName() { return wrapperName(); }
+
+SmallVector<CallArgument> CpAsyncOp::callArguments() {
+  SmallVector<CallArgument> arguments;
+  for (Value operand : getOperands())
+    arguments.push_back(operand);
+  return arguments;
+}
+
+std::string CpAsyncOp::wrapperSource() {
+  std::string name = wrapperName();
+  std::string parameters = "int dst, const void *pointer, long long offset";
+  std::string assembly = "cp.async." + getCache().str() + ".shared::cta.global [%0], [%1], " +
+                         std::to_string(getBytes());
+  std::string constraints = ":: \"r\"(dst), \"l\"((const char *)pointer + offset)";
+  if (getSize()) {
+    parameters += ", int size";
+    assembly += ", %2";
+    constraints += ", \"r\"(size)";
+  }
+  assembly += ";";
+  constraints += " : \"memory\"";
+  return instructionWrapper({name.c_str(), "void", parameters.c_str(), assembly.c_str(),
+                             constraints.c_str(), "", "", true});
+}
+
+//===- Matrices of a warp ---------------------------------------------------------------------===//
+
+std::string LdmatrixOp::wrapperName() {
+  return "ldmatrix_x" + std::to_string(getRegs().getType().getFragmentSize()) +
+         (getTrans() ? "_trans" : "");
+}
+std::string LdmatrixOp::calleeName() { return wrapperName(); }
+
+SmallVector<CallArgument> LdmatrixOp::callArguments() {
+  return vectorArguments(*this, getRegs(), getIndices(), getStaticIndices());
+}
+
+/// "%first, %first + 1, …" of `count` operands.
+static std::string operandPlaces(int first, int count) {
+  std::string places;
+  for (int i = first; i < first + count; ++i) {
+    places += i > first ? ", %" : "%";
+    places += std::to_string(i);
+  }
+  return places;
+}
+
+/// `"constraint"(name[0]), "constraint"(name[1]), …` of `count` registers.
+static std::string registerConstraints(const char *constraint, const char *name, int count) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (int i = 0; i < count; ++i)
+    os << (i ? ", \"" : "\"") << constraint << "\"(" << name << '[' << i << "])";
+  return text;
+}
+
+std::string LdmatrixOp::wrapperSource() {
+  int count = static_cast<int>(getRegs().getType().getFragmentSize());
+  std::string name = wrapperName(), number = std::to_string(count);
+  std::string parameters = "int address, int (&v)[" + number + "]";
+  std::string assembly = "ldmatrix.sync.aligned.m8n8.x" + number + (getTrans() ? ".trans" : "") +
+                         ".shared.b16 {" + operandPlaces(0, count) + "}, [%" + number + "];";
+  std::string constraints =
+      ": " + registerConstraints("=r", "v", count) + "\n: \"r\"(address) : \"memory\"";
+  return instructionWrapper({name.c_str(), "void", parameters.c_str(), assembly.c_str(),
+                             constraints.c_str(), "", "", true});
+}
+
+static bool isSixteenBits(MmaOp op) { return op.getAType() == "bf16" || op.getAType() == "f16"; }
+
+std::string MmaOp::wrapperName() {
+  return std::string("mma_m16n8k") + (isSixteenBits(*this) ? "16_" : "32_") + getAType().str() +
+         "_" + getBType().str();
+}
+std::string MmaOp::calleeName() { return wrapperName(); }
+
+SmallVector<CallArgument> MmaOp::callArguments() {
+  MLIRContext *context = getContext();
+  return {{getAcc(), mixedIndices(getAccIndices(), getStaticAccIndices(), context)},
+          {getA(), mixedIndices(getAIndices(), getStaticAIndices(), context)},
+          {getB(), mixedIndices(getBIndices(), getStaticBIndices(), context)}};
+}
+
+std::string MmaOp::wrapperSource() {
+  std::string name = wrapperName();
+  std::string assembly = std::string("mma.sync.aligned.m16n8k") +
+                         (isSixteenBits(*this) ? "16" : "32") + ".row.col.f32." + getAType().str() +
+                         "." + getBType().str() + ".f32\n{" + operandPlaces(0, 4) + "}, {" +
+                         operandPlaces(4, 4) + "}, {" + operandPlaces(8, 2) + "}, {" +
+                         operandPlaces(0, 4) + "};";
+  std::string constraints = ": " + registerConstraints("+f", "d", 4) +
+                            "\n: " + registerConstraints("r", "a", 4) + ", " +
+                            registerConstraints("r", "b", 2);
+  return instructionWrapper({name.c_str(), "void",
+                             "float (&d)[4], const int (&a)[4], const int (&b)[2]",
+                             assembly.c_str(), constraints.c_str(), "", "", true});
 }
 
 //===- wgmma ----------------------------------------------------------------------------------===//

@@ -186,6 +186,89 @@ ptx.kernel @every_instruction(
     // PTX-DAG: stmatrix.sync.aligned.m8n8.x4.shared.b16
     // PTX-DAG: stmatrix.sync.aligned.m8n8.x4.trans.shared.b16
 
+    // CUDA: tma_store_1d(map1, 0, shared);
+    ptx.tma_store %map1[%zero], %shared
+    // CUDA: tma_store_2d(map2, 0, rows, shared);
+    ptx.tma_store %map2[%zero, %rows], %shared
+    // CUDA: tma_store_3d(map3, 0, rows, 1, shared);
+    ptx.tma_store %map3[%zero, %rows, %one], %shared
+    ptx.bulk_commit
+    // CUDA: bulk_wait_read<1>();
+    ptx.bulk_wait_read 1
+    // CUDA: bulk_wait<0>();
+    ptx.bulk_wait 0
+    // PTX-DAG: cp.async.bulk.tensor.1d.global.shared::cta{{(\.tile)?}}.bulk_group
+    // PTX-DAG: cp.async.bulk.tensor.2d.global.shared::cta{{(\.tile)?}}.bulk_group
+    // PTX-DAG: cp.async.bulk.tensor.3d.global.shared::cta{{(\.tile)?}}.bulk_group
+    // PTX-DAG: cp.async.bulk.commit_group;
+    // PTX-DAG: cp.async.bulk.wait_group.read 1;
+    // PTX-DAG: cp.async.bulk.wait_group 0;
+
+    // CUDA: cp_async_ca_4(shared, in, stride);
+    ptx.cp_async %shared, %in, %stride {bytes = 4 : i32, cache = "ca"}
+    ptx.cp_async %shared, %in, %stride {bytes = 8 : i32, cache = "ca"}
+    ptx.cp_async %shared, %in, %stride {bytes = 16 : i32, cache = "ca"}
+    ptx.cp_async %shared, %in, %stride {bytes = 16 : i32, cache = "cg"}
+    // CUDA: cp_async_ca_4_sized(shared, in, stride, rows);
+    ptx.cp_async %shared, %in, %stride size %rows {bytes = 4 : i32, cache = "ca"}
+    ptx.cp_async %shared, %in, %stride size %rows {bytes = 16 : i32, cache = "cg"}
+    ptx.cp_async_commit
+    // CUDA: cp_async_wait<2>();
+    ptx.cp_async_wait 2
+    ptx.cp_async_wait_all
+    // CUDA: cp_async_arrive(shared);
+    ptx.cp_async_arrive %shared
+    // PTX-DAG: cp.async.ca.shared::cta.global [%r{{[0-9]+}}], [%rd{{[0-9]+}}], 4;
+    // PTX-DAG: cp.async.ca.shared::cta.global [%r{{[0-9]+}}], [%rd{{[0-9]+}}], 8;
+    // PTX-DAG: cp.async.ca.shared::cta.global [%r{{[0-9]+}}], [%rd{{[0-9]+}}], 16;
+    // PTX-DAG: cp.async.cg.shared::cta.global [%r{{[0-9]+}}], [%rd{{[0-9]+}}], 16;
+    // PTX-DAG: cp.async.ca.shared::cta.global [%r{{[0-9]+}}], [%rd{{[0-9]+}}], 4, %r{{[0-9]+}};
+    // PTX-DAG: cp.async.cg.shared::cta.global [%r{{[0-9]+}}], [%rd{{[0-9]+}}], 16, %r{{[0-9]+}};
+    // PTX-DAG: cp.async.commit_group;
+    // PTX-DAG: cp.async.wait_group 2;
+    // PTX-DAG: cp.async.wait_all;
+    // PTX-DAG: cp.async.mbarrier.arrive.noinc.shared::cta.b64
+
+    %twos = ptx.regs {ptx.name = "twos"} : !ptx.regs<2x2xi32>
+    %single = ptx.regs {ptx.name = "single"} : !ptx.regs<1xi32>
+    // CUDA: ldmatrix_x1(shared, single);
+    ptx.ldmatrix %shared, %single : !ptx.regs<1xi32>
+    // CUDA: ldmatrix_x2_trans(shared, twos[0]);
+    ptx.ldmatrix %shared, %twos[0] {trans} : !ptx.regs<2x2xi32>
+    // CUDA: ldmatrix_x2(shared, twos[1]);
+    ptx.ldmatrix %shared, %twos[1] : !ptx.regs<2x2xi32>
+    ptx.ldmatrix %shared, %words : !ptx.regs<4xi32>
+    ptx.ldmatrix %shared, %pairs[1] {trans} : !ptx.regs<2x4xi32>
+    ptx.ldmatrix %shared, %single {trans} : !ptx.regs<1xi32>
+    // CUDA: mma_m16n8k32_e4m3_e5m2(small, words, twos[0]);
+    ptx.mma %small, %words, %twos[0] {a_type = "e4m3", b_type = "e5m2"}
+        : !ptx.regs<4xf32>, !ptx.regs<4xi32>, !ptx.regs<2x2xi32>
+    ptx.mma %small, %pairs[1], %twos[1] {a_type = "e4m3", b_type = "e4m3"}
+        : !ptx.regs<4xf32>, !ptx.regs<2x4xi32>, !ptx.regs<2x2xi32>
+    ptx.mma %small, %words, %twos[1] {a_type = "e5m2", b_type = "e4m3"}
+        : !ptx.regs<4xf32>, !ptx.regs<4xi32>, !ptx.regs<2x2xi32>
+    ptx.mma %small, %words, %twos[1] {a_type = "e5m2", b_type = "e5m2"}
+        : !ptx.regs<4xf32>, !ptx.regs<4xi32>, !ptx.regs<2x2xi32>
+    // CUDA: mma_m16n8k16_bf16_bf16(small, words, twos[1]);
+    ptx.mma %small, %words, %twos[1] {a_type = "bf16", b_type = "bf16"}
+        : !ptx.regs<4xf32>, !ptx.regs<4xi32>, !ptx.regs<2x2xi32>
+    ptx.mma %small, %words, %twos[1] {a_type = "f16", b_type = "f16"}
+        : !ptx.regs<4xf32>, !ptx.regs<4xi32>, !ptx.regs<2x2xi32>
+    %loneWord = ptx.regs_get %single[0] {ptx.name = "loneWord"} : !ptx.regs<1xi32>
+    ptx.st_global_b32 %out, %stride, %loneWord
+    // PTX-DAG: ldmatrix.sync.aligned.m8n8.x1.shared.b16
+    // PTX-DAG: ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16
+    // PTX-DAG: ldmatrix.sync.aligned.m8n8.x2.shared.b16
+    // PTX-DAG: ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16
+    // PTX-DAG: ldmatrix.sync.aligned.m8n8.x4.shared.b16
+    // PTX-DAG: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
+    // PTX-DAG: mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32
+    // PTX-DAG: mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32
+    // PTX-DAG: mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e4m3.f32
+    // PTX-DAG: mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32
+    // PTX-DAG: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+    // PTX-DAG: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+
     // CUDA: const int readByte = ld_global_u8(in, stride);
     // PTX-DAG: ld.global.nc.u8
     %readByte = ptx.ld_global_u8 %in, %stride {ptx.name = "readByte"}
@@ -264,6 +347,11 @@ ptx.kernel @every_instruction(
     ptx.st_global_f32 %out, %stride, %fresh
     %freshByte = ptx.ld_global_fresh_u8 %in, %stride {ptx.name = "freshByte"}
     ptx.st_global_b32 %out, %stride, %freshByte
+    // CUDA: griddepcontrol_launch_dependents();
+    ptx.griddepcontrol_launch_dependents
+    ptx.griddepcontrol_wait
+    // PTX-DAG: griddepcontrol.launch_dependents;
+    // PTX-DAG: griddepcontrol.wait;
     // PTX-DAG: fence.proxy.async.global;
     // PTX-DAG: fence.acq_rel.gpu;
     // PTX-DAG: ld.acquire.gpu.global.b32

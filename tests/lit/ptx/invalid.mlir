@@ -179,6 +179,89 @@ ptx.kernel @coordinates(%map: !ptx.tmap) attributes {threads = 128 : i32} {
 
 // -----
 
+ptx.kernel @storeCoordinates(%map: !ptx.tmap) attributes {threads = 128 : i32} {
+  %c = arith.constant 0 : i32
+  // expected-error @+1 {{'ptx.tma_store' op takes 1 to 3 coordinates, got 4}}
+  ptx.tma_store %map[%c, %c, %c, %c], %c
+}
+
+// -----
+
+ptx.kernel @bulkPending() attributes {threads = 128 : i32} {
+  // expected-error @+1 {{'ptx.bulk_wait_read' op takes a number of pending groups, got -1}}
+  ptx.bulk_wait_read -1
+}
+
+// -----
+
+ptx.kernel @copyPending() attributes {threads = 128 : i32} {
+  // expected-error @+1 {{'ptx.cp_async_wait' op takes a number of pending groups, got -2}}
+  ptx.cp_async_wait -2
+}
+
+// -----
+
+ptx.kernel @copyCache(%p: !ptx.ptr, %at: i64) attributes {threads = 128 : i32} {
+  %c = arith.constant 0 : i32
+  // expected-error @+1 {{'ptx.cp_async' op takes the cache operator ca or cg, got 'cs'}}
+  ptx.cp_async %c, %p, %at {bytes = 16 : i32, cache = "cs"}
+}
+
+// -----
+
+ptx.kernel @copyBytes(%p: !ptx.ptr, %at: i64) attributes {threads = 128 : i32} {
+  %c = arith.constant 0 : i32
+  // expected-error @+1 {{'ptx.cp_async' op copies 4, 8 or 16 bytes, got 12}}
+  ptx.cp_async %c, %p, %at {bytes = 12 : i32, cache = "ca"}
+}
+
+// -----
+
+ptx.kernel @copyCg(%p: !ptx.ptr, %at: i64) attributes {threads = 128 : i32} {
+  %c = arith.constant 0 : i32
+  // expected-error @+1 {{'ptx.cp_async' op copies 16 bytes with cg, got 8}}
+  ptx.cp_async %c, %p, %at {bytes = 8 : i32, cache = "cg"}
+}
+
+// -----
+
+ptx.kernel @matrices() attributes {threads = 128 : i32} {
+  %words = ptx.regs : !ptx.regs<3xi32>
+  %c = arith.constant 0 : i32
+  // expected-error @+1 {{'ptx.ldmatrix' op takes a fragment of 1, 2 or 4 registers, got 3 in '!ptx.regs<3xi32>'}}
+  ptx.ldmatrix %c, %words : !ptx.regs<3xi32>
+}
+
+// -----
+
+ptx.kernel @mmaTypes() attributes {threads = 128 : i32} {
+  %acc = ptx.regs : !ptx.regs<4xf32>
+  %a = ptx.regs : !ptx.regs<4xi32>
+  %b = ptx.regs : !ptx.regs<2xi32>
+  // expected-error @+1 {{'ptx.mma' op takes operands of type e4m3 or e5m2, or both bf16, or both f16, got 'bf16' and 'f16'}}
+  ptx.mma %acc, %a, %b {a_type = "bf16", b_type = "f16"} : !ptx.regs<4xf32>, !ptx.regs<4xi32>, !ptx.regs<2xi32>
+}
+
+// -----
+
+ptx.kernel @mmaFragment() attributes {threads = 128 : i32} {
+  %acc = ptx.regs : !ptx.regs<4xf32>
+  %a = ptx.regs : !ptx.regs<4xi32>
+  // expected-error @+1 {{'ptx.mma' op takes a fragment of 2 registers, got 4 in '!ptx.regs<4xi32>'}}
+  ptx.mma %acc, %a, %a {a_type = "e4m3", b_type = "e4m3"} : !ptx.regs<4xf32>, !ptx.regs<4xi32>, !ptx.regs<4xi32>
+}
+
+// -----
+
+ptx.kernel @mmaAccumulator() attributes {threads = 128 : i32} {
+  %a = ptx.regs : !ptx.regs<4xi32>
+  %b = ptx.regs : !ptx.regs<2xi32>
+  // expected-error @+1 {{'ptx.mma' op takes registers of 'f32', got '!ptx.regs<4xi32>'}}
+  ptx.mma %a, %a, %b {a_type = "f16", b_type = "f16"} : !ptx.regs<4xi32>, !ptx.regs<4xi32>, !ptx.regs<2xi32>
+}
+
+// -----
+
 ptx.kernel @vector() attributes {threads = 128 : i32} {
   %words = ptx.regs : !ptx.regs<8xi32>
   %c = arith.constant 0 : i32

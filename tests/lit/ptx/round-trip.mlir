@@ -40,6 +40,24 @@ ptx.kernel @kernel(%map: !ptx.tmap {ptx.name = "map"}, %p: !ptx.ptr, %rows: i32 
   ptx.bar_sync 3, 128
   // CHECK: ptx.ld_shared_v4 %{{.*}}, %[[WORDS]] : !ptx.regs<4xi32>
   ptx.ld_shared_v4 %one, %words : !ptx.regs<4xi32>
+  // CHECK: ptx.tma_store %map[%{{.*}}, %rows], %{{.*}}{{$}}
+  ptx.tma_store %map[%one, %rows], %one
+  // CHECK: ptx.bulk_wait_read 2
+  ptx.bulk_wait_read 2
+  %offset = arith.constant 16 : i64
+  // CHECK: ptx.cp_async %{{.*}}, %{{.*}}, %{{.*}} {bytes = 16 : i32, cache = "cg"}
+  ptx.cp_async %one, %p, %offset {bytes = 16 : i32, cache = "cg"}
+  // CHECK: ptx.cp_async %{{.*}}, %{{.*}}, %{{.*}} size %rows {bytes = 4 : i32, cache = "ca"}
+  ptx.cp_async %one, %p, %offset size %rows {bytes = 4 : i32, cache = "ca"}
+  %pairs = ptx.regs : !ptx.regs<3x2xi32>
+  %small = ptx.regs : !ptx.regs<2x4xf32>
+  // CHECK: ptx.ldmatrix %{{.*}}, %[[PAIRS:.*]][2] {trans} : !ptx.regs<3x2xi32>
+  ptx.ldmatrix %one, %pairs[2] {trans} : !ptx.regs<3x2xi32>
+  ptx.unroll %i = 0 to 2 {
+    // CHECK: ptx.mma %{{.*}}[%i], %[[WORDS]], %[[PAIRS]][2] {a_type = "e5m2", b_type = "e4m3"} : !ptx.regs<2x4xf32>, !ptx.regs<4xi32>, !ptx.regs<3x2xi32>
+    ptx.mma %small[%i], %words, %pairs[2] {a_type = "e5m2", b_type = "e4m3"}
+        : !ptx.regs<2x4xf32>, !ptx.regs<4xi32>, !ptx.regs<3x2xi32>
+  } {ptx.name = "i"}
 }
 
 // CHECK-LABEL: ptx.kernel @empty()
