@@ -12,7 +12,6 @@
 //   … --units=FOLDER --equivalents=FILE --golden=FILE   what else lies in the build and source
 //   trees … --prepare                                  compiles the units, with which no compiler
 //   is needed
-#define DOCTEST_CONFIG_IMPLEMENT
 #include "runtime/emulator/Build.h"
 #include "tests/mutation/Expression.h"
 #include "tests/mutation/Kernels.h"

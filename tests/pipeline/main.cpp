@@ -1,5 +1,4 @@
 // The test program's entry point; --matrix-report runs the whole matrix instead of the tests.
-#define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
 #include "tests/pipeline/MatrixReport.h"

@@ -3,7 +3,6 @@
 //   --report=FILE  the counters as a table
 #include "tests/torture/Torture.h"
 
-#define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
 #include <algorithm>

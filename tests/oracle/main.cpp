@@ -1,3 +1,0 @@
-// Entry point of the oracle's own tests.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
-#include <doctest/doctest.h>

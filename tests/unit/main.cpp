@@ -1,3 +1,0 @@
-// Entry point of the unit tests.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
-#include <doctest/doctest.h>
