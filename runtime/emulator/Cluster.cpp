@@ -45,6 +45,8 @@ bool Cluster::reset(uint32_t index) {
   events.clear();
   loads.clear();
   freeLoads.clear();
+  items.clear();
+  freeItems.clear();
   clusterWaiters.clear();
   polls.clear();
   clusterPhase = 0;
@@ -75,6 +77,9 @@ bool Cluster::reset(uint32_t index) {
     block.warpgroups.resize((threads + 127) / 128);
     for (size_t i = 0; i < block.warpgroups.size(); ++i)
       block.warpgroups[i].reset(static_cast<int>(i));
+    block.copies.clear();
+    block.stores.clear();
+    block.gridWaits.clear();
     for (NamedBarrier &barrier : block.barriers) {
       barrier.arrived = 0;
       barrier.known.clear();
@@ -229,6 +234,11 @@ void Cluster::finish(Fiber &f) {
   if (block.warpgroups[f.thread / Warpgroup::threads].isPending(f.thread % Warpgroup::threads))
     fail("exit",
          "the thread ends with a wgmma in flight: wgmma_commit and wgmma_wait<0> must come first");
+  if (const uint64_t count = block.stores.empty() ? 0 : block.stores[f.thread].readsUnknown())
+    fail("exit",
+         Text::format("the thread ends, and has not waited until {} of its TMA stores have read "
+                      "shared memory: bulk_commit and bulk_wait_read<0> must come first",
+                      count));
   f.done = true;
   --live;
   if (--block.live == 0 && block.shared.unobservedLoads() > 0)
@@ -252,11 +262,30 @@ bool Cluster::deliver(const Event &event) {
     freeLoads.push_back(event.item);
     return delivered;
   }
+  if (event.kind != Event::Kind::Wgmma) {
+    const PendingItem item = items[event.item];
+    freeItems.push_back(event.item);
+    if (event.kind == Event::Kind::Copy)
+      return deliverCopy(item);
+    event.kind == Event::Kind::StoreRead ? readStore(item) : writeStore(item);
+    return true;
+  }
   Block &block = *blocks[event.item / 64];
   Warpgroup &warpgroup = block.warpgroups[event.item % 64];
   warpgroup.completeGroup(block.shared);
   wake(warpgroup.waiters);
   return true;
+}
+
+uint32_t Cluster::addItem(const PendingItem &item) {
+  if (freeItems.empty()) {
+    items.push_back(item);
+    return static_cast<uint32_t>(items.size() - 1);
+  }
+  const uint32_t index = freeItems.back();
+  freeItems.pop_back();
+  items[index] = item;
+  return index;
 }
 
 bool Cluster::deliverLoad(const PendingLoad &load) {
@@ -308,11 +337,7 @@ void Cluster::releaseClusterBarrierIfDone() {
   wake(clusterWaiters);
 }
 
-void Cluster::load(Fiber &f, int dst, const TensorMap &packed, const int *coordinates, int rank,
-                   int barrierAddress, int ctaMask, const char *op) {
-  const PackedMap map = unpackTensorMap(packed);
-  if (const Text message = refuseBox(map, coordinates, rank, dst); !message.empty())
-    fail(op, message);
+const MemoryRange &Cluster::tensorRange(const PackedMap &map, const char *op) {
   const MemoryRange *range = rangeOf(reinterpret_cast<const void *>(map.address));
   if (!range)
     fail(op, Text::format("the tensor map's address {:#x} belongs to no operand of the launch",
@@ -322,14 +347,26 @@ void Cluster::load(Fiber &f, int dst, const TensorMap &packed, const int *coordi
   if (map.address + map.tensorBytes() > end)
     fail(op, Text::format("the tensor of the map ends {} bytes past the end of {}",
                           map.address + map.tensorBytes() - end, range->name));
-  if (range->writable) {
-    const size_t index = static_cast<size_t>(range - launch.launch->ranges.data());
-    const int64_t base = static_cast<int64_t>(map.address) - reinterpret_cast<int64_t>(range->base);
+  return *range;
+}
+
+void Cluster::load(Fiber &f, int dst, const TensorMap &packed, const int *coordinates, int rank,
+                   int barrierAddress, int ctaMask, const char *op) {
+  const PackedMap map = unpackTensorMap(packed);
+  if (const Text message = refuseBox(map, coordinates, rank, dst, BoxUse::Load); !message.empty())
+    fail(op, message);
+  const MemoryRange &range = tensorRange(map, op);
+  if (range.writable || launch.before || launch.footprint) {
+    const size_t index = static_cast<size_t>(&range - launch.launch->ranges.data());
+    const int64_t base = static_cast<int64_t>(map.address) - reinterpret_cast<int64_t>(range.base);
     const int rows = boxRows(map);
     for (int row = 0; row < rows; ++row) {
-      const BoxRow bytes = boxRow(map, coordinates, row);
-      if (const Text message = launch.order.copy(actor(f), index, base + bytes.begin,
-                                                 static_cast<int>(bytes.end - bytes.begin));
+      const BoxRow inside = boxRow(map, coordinates, row);
+      const int bytes = static_cast<int>(inside.end - inside.begin);
+      touchGlobal(f, index, base + inside.begin, bytes, false, op);
+      if (!range.writable)
+        continue;
+      if (const Text message = launch.order.copy(actor(f), index, base + inside.begin, bytes);
           !message.empty())
         fail(op, message);
     }

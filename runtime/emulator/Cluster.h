@@ -2,12 +2,16 @@
 // clock by which asynchronous work is delivered. One Cluster belongs to one host thread.
 #pragma once
 
+#include "runtime/emulator/AsyncCopy.h"
 #include "runtime/emulator/DeviceTable.h"
 #include "runtime/emulator/Emulator.h"
 #include "runtime/emulator/Fiber.h"
+#include "runtime/emulator/Footprint.h"
 #include "runtime/emulator/GlobalOrder.h"
+#include "runtime/emulator/Mma.h"
 #include "runtime/emulator/SharedMemory.h"
 #include "runtime/emulator/TensorCopy.h"
+#include "runtime/emulator/TensorStore.h"
 #include "runtime/emulator/Wgmma.h"
 
 #include <atomic>
@@ -32,7 +36,8 @@ struct Wait {
     ClusterBarrier,
     Wgmma,
     Registers,
-    Global
+    Global,
+    Copies
   };
   Kind kind = Kind::None;
   int a = 0; ///< address, id, groups allowed, registers or value awaited
@@ -56,15 +61,15 @@ struct Fiber {
   std::shared_ptr<const Snapshot> vouched; ///< of its last fence_acq_rel_gpu
 };
 
-enum class WarpOp : uint8_t { Sync, Elect, Shuffle, StoreMatrix, StoreTransposed };
+enum class WarpOp : uint8_t { Sync, Elect, Shuffle, StoreMatrix, LoadMatrix, Mma };
 
 /// Lanes that have come to the warp's current collective.
 struct Warp {
   uint32_t lanes = 0;
-  WarpOp op = WarpOp::Sync;
-  const char *name = "";
+  const char *name = ""; ///< of the wrapper
   int values[32];
-  int matrix[32][4];
+  int matrix[32][4]; ///< of stmatrix, and what ldmatrix has loaded
+  MmaFragments fragments;
   int sources[32];
   WaitList waiters;
 };
@@ -89,8 +94,22 @@ struct Block {
   std::vector<VectorClock> foreign;
   std::vector<Warp> warps;
   std::vector<Warpgroup> warpgroups;
+  /// Of each thread; empty as long as none has issued one.
+  std::vector<AsyncCopies> copies;
+  std::vector<TensorStores> stores;
+  AsyncCopies &copiesOf(int thread) { return ofThread(copies, thread); }
+  TensorStores &storesOf(int thread) { return ofThread(stores, thread); }
+  /// Threads that have waited for the grid before, and when.
+  std::vector<std::pair<int, uint32_t>> gridWaits;
   std::array<NamedBarrier, 16> barriers;
   WaitList registerWaiters;
+
+private:
+  template <typename Kept> Kept &ofThread(std::vector<Kept> &kept, int thread) {
+    if (kept.empty())
+      kept.resize(32 * warps.size());
+    return kept[thread];
+  }
 };
 
 /// A thread that waits for a word of global memory, which another cluster may change.
@@ -115,6 +134,8 @@ struct LaunchState {
   std::atomic<int64_t> tmaBytes = 0;
   std::atomic<int64_t> wgmmas = 0;
   GlobalOrder order;
+  Footprint *footprint = nullptr;    ///< is told what the launch touches, where one wants to know
+  const Footprint *before = nullptr; ///< of the grid that this one may have been started before
   std::mutex mutex;
   Error error;                 ///< of the first worker that stopped; guarded by `mutex`
   const void *site = nullptr;  ///< where that was in the kernel, if it is known; guarded by `mutex`
@@ -137,8 +158,10 @@ public:
   // Services of the wrappers; all are called on the fiber of the executing thread. fail() does not
   // return, and nothing on the fiber's stack is destroyed: whatever lives there must own no memory.
   [[noreturn]] void fail(const Text &op, const Text &what);
-  int warpCollective(Fiber &f, WarpOp op, const char *name, int value, int source,
-                     const int *matrix = nullptr);
+  int warpCollective(Fiber &f, WarpOp op, const char *name, int value, int source);
+  void storeMatrix(Fiber &f, int address, const int *registers, bool isTransposed);
+  void loadMatrix(Fiber &f, int address, int *registers, int count, const char *op);
+  void mma(Fiber &f, float *d, const int *a, const int *b, int types, const char *op);
   void barrier(Fiber &f, int id, int threads, bool wait);
   void clusterArrive(Fiber &f);
   void clusterWait(Fiber &f);
@@ -151,6 +174,20 @@ public:
             int ctaMask, const char *op);
   /// Stores a word to block `rank`, where it counts as 4 bytes of the mbarrier.
   void storeAsync(Fiber &f, int address, int value, int barrier, int rank);
+  // cp.async.
+  void copyAsync(Fiber &f, int dst, const void *p, long long offset, int bytes, int size,
+                 const char *op);
+  void copyAsyncCommit(Fiber &f);
+  /// `pending` -1: for all, committed or not.
+  void copyAsyncWait(Fiber &f, int pending, const char *op);
+  void copyAsyncArrive(Fiber &f, int address);
+  // TMA stores.
+  void storeTensor(Fiber &f, const TensorMap &map, const int *coordinates, int rank, int src,
+                   const char *op);
+  void bulkCommit(Fiber &f);
+  void bulkWait(Fiber &f, int pending, bool isRead);
+  /// Waits for the grid before, which has ended.
+  void waitForGrid(Fiber &f);
   void wgmma(Fiber &f, float *registers, const WgmmaShape &shape);
   void wgmmaCommit(Fiber &f);
   void wgmmaWait(Fiber &f, int groups);
@@ -162,8 +199,14 @@ public:
     size_t range;  ///< index into the launch's ranges
     int64_t at;    ///< offset in it
   };
-  /// Checks the bounds and the alignment of an access of `bytes` bytes at p + offset.
-  Place global(const void *p, long long offset, int bytes, bool write, const char *op);
+  /// Checks the bounds and the alignment of an access of `bytes` bytes at p + offset; `alignment` 0
+  /// is that of the bytes.
+  Place global(const void *p, long long offset, int bytes, bool write, const char *op,
+               int alignment = 0);
+  /// Every access of global memory comes by here: it must not touch what the grid before does.
+  void touchGlobal(Fiber &f, size_t range, int64_t at, int bytes, bool write, const char *op);
+  /// The range that holds the tensor of `map`, all of it.
+  const MemoryRange &tensorRange(const PackedMap &map, const char *op);
   Actor actor(Fiber &f) {
     return {f.block->index, f.thread, f.block->shared.races, f.block->acquired};
   }
@@ -184,8 +227,8 @@ private:
   struct Event {
     uint64_t due = 0;
     uint64_t order = 0;
-    enum class Kind : uint8_t { Load, Wgmma } kind = Kind::Load;
-    uint32_t item = 0; ///< index into `loads`; or rank · 64 + warpgroup
+    enum class Kind : uint8_t { Load, Wgmma, Copy, StoreRead, StoreWrite } kind = Kind::Load;
+    uint32_t item = 0; ///< index into `loads` or `items`; or rank · 64 + warpgroup
     bool operator<(const Event &other) const {
       return due != other.due ? due > other.due : order > other.order;
     }
@@ -205,6 +248,13 @@ private:
     int bytes() const { return isWord ? 4 : map.boxBytes(); }
   };
 
+  /// A numbered operation of a thread: a cp.async or a TMA store.
+  struct PendingItem {
+    int rank;
+    int thread;
+    uint64_t number;
+  };
+
   static void fiberEntry();
   bool reset(uint32_t index);
   void suspend(Fiber &f, WaitList &list, Wait wait);
@@ -216,6 +266,19 @@ private:
   void schedule(Event::Kind kind, uint32_t item, int latency);
   bool deliver(const Event &event);
   bool deliverLoad(const PendingLoad &load);
+  /// Where `item` is kept until its event.
+  uint32_t addItem(const PendingItem &item);
+  uint32_t pendingItem(const Fiber &f, uint64_t number) {
+    return addItem({f.block->rank, f.thread, number});
+  }
+  bool deliverCopy(const PendingItem &item);
+  void learnOfBarrier(Fiber &f, const AsyncCopy &copy);
+  Text arriveForCopies(Block &block, int thread);
+  void readStore(const PendingItem &item);
+  void writeStore(const PendingItem &item);
+  /// Whether the fiber is the last of its warp to come to collective `name`; if not, it has waited
+  /// for the others. Its operands are taken by `put` before.
+  template <typename Put> bool meetWarp(Fiber &f, const char *name, const Put &put);
   void send(Fiber &f, const PendingLoad &load);
   bool stopWith(std::string message, std::vector<std::string> notes = {});
   Fiber *nextReady();
@@ -231,6 +294,8 @@ private:
   std::vector<Event> events; ///< a heap, soonest first
   std::vector<PendingLoad> loads;
   std::vector<uint32_t> freeLoads;
+  std::vector<PendingItem> items;
+  std::vector<uint32_t> freeItems;
   uint64_t clock = 0; ///< counts resumptions; jumps ahead when nobody can run
   uint64_t eventOrder = 0;
   int64_t steps = 0;

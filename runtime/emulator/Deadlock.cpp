@@ -61,6 +61,8 @@ static std::string describe(const Fiber &f, int clusterArrived, int live) {
   case Wait::Kind::Registers:
     return fmt::format("waits at setmaxnreg_inc<{}>: needs {} more registers, {} are free", wait.b,
                        wait.a, block.freeRegisters);
+  case Wait::Kind::Copies:
+    return fmt::format("waits at {}", wait.op);
   case Wait::Kind::Global:
     return fmt::format("waits at wait_global_i32: byte {} of {} is less than {}", wait.b, wait.op,
                        wait.a);

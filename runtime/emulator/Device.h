@@ -40,6 +40,18 @@ struct alignas(64) TensorMap {
   X(void, tmaLoad,                                                                                 \
     (int dst, const TensorMap *map, const int *coordinates, int rank, int barrier, int ctaMask,    \
      const char *op))                                                                              \
+  X(void, tmaStore,                                                                                \
+    (const TensorMap *map, const int *coordinates, int rank, int src, const char *op))             \
+  X(void, bulkCommit, ())                                                                          \
+  X(void, bulkWait, (int groups, int isRead))                                                      \
+  X(void, copyAsync,                                                                               \
+    (int dst, const void *p, long long offset, int bytes, int size, const char *op))               \
+  X(void, copyAsyncCommit, ())                                                                     \
+  X(void, copyAsyncWait, (int groups))                                                             \
+  X(void, copyAsyncWaitAll, ())                                                                    \
+  X(void, copyAsyncArrive, (int barrier))                                                          \
+  X(void, launchDependents, ())                                                                    \
+  X(void, waitForGrid, ())                                                                         \
   X(void, wgmmaFence, ())                                                                          \
   X(void, wgmmaCommit, ())                                                                         \
   X(void, wgmmaWait, (int groups))                                                                 \
@@ -50,6 +62,8 @@ struct alignas(64) TensorMap {
   X(void, storeShared, (int address, const int *from, int words, const char *op))                  \
   X(void, storeAsync, (int address, int value, int barrier, int rank))                             \
   X(void, storeMatrix, (int address, const int *registers, int transposes))                        \
+  X(void, loadMatrix, (int address, int *to, int count, const char *op))                           \
+  X(void, mma, (float *d, const int *a, const int *b, int types, const char *op))                  \
   X(void, loadGlobal, (const void *p, long long offset, void *to, int bytes, const char *op))      \
   X(void, storeGlobal, (void *p, long long offset, const void *from, int bytes, const char *op))   \
   X(int, atomicAddShared, (int address, int value))                                                \
@@ -72,6 +86,9 @@ struct DeviceTable {
 
 /// Values of `types` of DeviceTable::wgmma: bit 0 set when A is e5m2, bit 1 when B is.
 enum WgmmaTypes { e4m3_e4m3 = 0, e5m2_e4m3 = 1, e4m3_e5m2 = 2, e5m2_e5m2 = 3 };
+
+/// Further values of `types` of DeviceTable::mma.
+enum MmaTypes { bf16_bf16 = 4, f16_f16 = 5 };
 
 } // namespace moejit::emulated
 
@@ -264,6 +281,44 @@ MOEJIT_WRAPPER void tma_load_3d_hint_multicast(int dst, const TensorMap &map, in
   MOEJIT_DEVICE->tmaLoad(dst, &map, c, 3, barrier, ctaMask & 0xffff, "tma_load_3d_hint_multicast");
 }
 
+// TMA stores and their groups.
+MOEJIT_WRAPPER void tma_store_1d(const TensorMap &map, int c0, int src) {
+  MOEJIT_DEVICE->tmaStore(&map, &c0, 1, src, "tma_store_1d");
+}
+MOEJIT_WRAPPER void tma_store_2d(const TensorMap &map, int c0, int c1, int src) {
+  const int c[] = {c0, c1};
+  MOEJIT_DEVICE->tmaStore(&map, c, 2, src, "tma_store_2d");
+}
+MOEJIT_WRAPPER void tma_store_3d(const TensorMap &map, int c0, int c1, int c2, int src) {
+  const int c[] = {c0, c1, c2};
+  MOEJIT_DEVICE->tmaStore(&map, c, 3, src, "tma_store_3d");
+}
+MOEJIT_WRAPPER void bulk_commit() { MOEJIT_DEVICE->bulkCommit(); }
+template <int N> MOEJIT_WRAPPER void bulk_wait() { MOEJIT_DEVICE->bulkWait(N, 0); }
+template <int N> MOEJIT_WRAPPER void bulk_wait_read() { MOEJIT_DEVICE->bulkWait(N, 1); }
+
+// cp.async.
+#define MOEJIT_CP_ASYNC(name, bytes)                                                               \
+  MOEJIT_WRAPPER void cp_async_##name(int dst, const void *p, long long offset) {                  \
+    MOEJIT_DEVICE->copyAsync(dst, p, offset, bytes, bytes, "cp_async_" #name);                     \
+  }                                                                                                \
+  MOEJIT_WRAPPER void cp_async_##name##_sized(int dst, const void *p, long long offset,            \
+                                              int size) {                                          \
+    MOEJIT_DEVICE->copyAsync(dst, p, offset, bytes, size, "cp_async_" #name "_sized");             \
+  }
+MOEJIT_CP_ASYNC(ca_4, 4)
+MOEJIT_CP_ASYNC(ca_8, 8)
+MOEJIT_CP_ASYNC(ca_16, 16)
+MOEJIT_CP_ASYNC(cg_16, 16)
+MOEJIT_WRAPPER void cp_async_commit() { MOEJIT_DEVICE->copyAsyncCommit(); }
+template <int N> MOEJIT_WRAPPER void cp_async_wait() { MOEJIT_DEVICE->copyAsyncWait(N); }
+MOEJIT_WRAPPER void cp_async_wait_all() { MOEJIT_DEVICE->copyAsyncWaitAll(); }
+MOEJIT_WRAPPER void cp_async_arrive(int barrier) { MOEJIT_DEVICE->copyAsyncArrive(barrier); }
+
+// Dependent launches.
+MOEJIT_WRAPPER void griddepcontrol_launch_dependents() { MOEJIT_DEVICE->launchDependents(); }
+MOEJIT_WRAPPER void griddepcontrol_wait() { MOEJIT_DEVICE->waitForGrid(); }
+
 // wgmma: the high descriptor word is K-major, SWIZZLE_128B, SBO 1024.
 MOEJIT_WRAPPER void wgmma_fence() { MOEJIT_DEVICE->wgmmaFence(); }
 MOEJIT_WRAPPER void wgmma_commit() { MOEJIT_DEVICE->wgmmaCommit(); }
@@ -343,6 +398,29 @@ MOEJIT_WRAPPER void stmatrix_x4_trans(int address, int r0, int r1, int r2, int r
   const int registers[] = {r0, r1, r2, r3};
   MOEJIT_DEVICE->storeMatrix(address, registers, true);
 }
+
+#define MOEJIT_LDMATRIX(name, count)                                                               \
+  MOEJIT_WRAPPER void ldmatrix_##name(int address, int (&v)[count]) {                              \
+    MOEJIT_DEVICE->loadMatrix(address, v, count, "ldmatrix_" #name);                               \
+  }
+MOEJIT_LDMATRIX(x1, 1)
+MOEJIT_LDMATRIX(x2, 2)
+MOEJIT_LDMATRIX(x4, 4)
+MOEJIT_LDMATRIX(x1_trans, 1)
+MOEJIT_LDMATRIX(x2_trans, 2)
+MOEJIT_LDMATRIX(x4_trans, 4)
+
+// mma.sync.
+#define MOEJIT_MMA(shape, types)                                                                   \
+  MOEJIT_WRAPPER void mma_##shape##_##types(float (&d)[4], const int (&a)[4], const int (&b)[2]) { \
+    MOEJIT_DEVICE->mma(d, a, b, moejit::emulated::types, "mma_" #shape "_" #types);                \
+  }
+MOEJIT_MMA(m16n8k32, e4m3_e4m3)
+MOEJIT_MMA(m16n8k32, e5m2_e4m3)
+MOEJIT_MMA(m16n8k32, e4m3_e5m2)
+MOEJIT_MMA(m16n8k32, e5m2_e5m2)
+MOEJIT_MMA(m16n8k16, bf16_bf16)
+MOEJIT_MMA(m16n8k16, f16_f16)
 
 // Global memory.
 MOEJIT_WRAPPER float ld_global_f32(const void *p, long long offset) {

@@ -210,11 +210,56 @@ void storeAsync(int address, int value, int barrier, int rank) {
 
 void storeMatrix(int address, const int *registers, int transposes) {
   Fiber &f = MOEJIT_CALLER;
-  if (transposes)
-    f.cluster->warpCollective(f, WarpOp::StoreTransposed, "stmatrix_x4_trans", address, 0,
-                              registers);
-  else
-    f.cluster->warpCollective(f, WarpOp::StoreMatrix, "stmatrix_x4", address, 0, registers);
+  f.cluster->storeMatrix(f, address, registers, transposes != 0);
+}
+void loadMatrix(int address, int *to, int count, const char *op) {
+  Fiber &f = MOEJIT_CALLER;
+  f.cluster->loadMatrix(f, address, to, count, op);
+}
+void mma(float *d, const int *a, const int *b, int types, const char *op) {
+  Fiber &f = MOEJIT_CALLER;
+  f.cluster->mma(f, d, a, b, types, op);
+}
+
+void tmaStore(const TensorMap *map, const int *coordinates, int rank, int src, const char *op) {
+  Fiber &f = MOEJIT_CALLER;
+  f.cluster->storeTensor(f, *map, coordinates, rank, src, op);
+}
+void bulkCommit() {
+  Fiber &f = MOEJIT_CALLER;
+  f.cluster->bulkCommit(f);
+}
+void bulkWait(int groups, int isRead) {
+  Fiber &f = MOEJIT_CALLER;
+  f.cluster->bulkWait(f, groups, isRead != 0);
+}
+
+void copyAsync(int dst, const void *p, long long offset, int bytes, int size, const char *op) {
+  Fiber &f = MOEJIT_CALLER;
+  f.cluster->copyAsync(f, dst, p, offset, bytes, size, op);
+}
+void copyAsyncCommit() {
+  Fiber &f = MOEJIT_CALLER;
+  f.cluster->copyAsyncCommit(f);
+}
+void copyAsyncWait(int groups) {
+  Fiber &f = MOEJIT_CALLER;
+  f.cluster->copyAsyncWait(f, groups, "cp_async_wait");
+}
+void copyAsyncWaitAll() {
+  Fiber &f = MOEJIT_CALLER;
+  f.cluster->copyAsyncWait(f, -1, "cp_async_wait_all");
+}
+void copyAsyncArrive(int barrier) {
+  Fiber &f = MOEJIT_CALLER;
+  f.cluster->copyAsyncArrive(f, barrier);
+}
+
+/// The grid after is run when this one has ended, and must wait whenever it starts.
+void launchDependents() { MOEJIT_CALLER; }
+void waitForGrid() {
+  Fiber &f = MOEJIT_CALLER;
+  f.cluster->waitForGrid(f);
 }
 
 void loadGlobal(const void *p, long long offset, void *to, int bytes, const char *op) {

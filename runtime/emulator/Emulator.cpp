@@ -27,10 +27,20 @@ public:
   Result<EmulatorReport> launch(const Artifact &artifact, const GemmArguments &arguments) override;
   Result<std::shared_ptr<const EmulatedModule>> load(const std::string &source,
                                                      const std::string &entry) override;
-  Result<EmulatorReport> run(const EmulatedModule &module, const EmulatedLaunch &launch) override;
+  Result<EmulatorReport> run(const EmulatedModule &module, const EmulatedLaunch &launch) override {
+    return run(module, launch, nullptr, nullptr);
+  }
+  Result<std::pair<EmulatorReport, EmulatorReport>>
+  runDependent(const EmulatedModule &first, const EmulatedLaunch &firstLaunch,
+               const EmulatedModule &second, const EmulatedLaunch &secondLaunch) override;
   const EmulatorOptions &options() const override { return settings; }
 
 private:
+  /// `footprint` is told what the launch touches; `before` is that of the grid before. Either may
+  /// be null.
+  Result<EmulatorReport> run(const EmulatedModule &module, const EmulatedLaunch &launch,
+                             Footprint *footprint, const Footprint *before);
+
   const EmulatorOptions settings;
   const HostCompiler compiler;
   std::mutex mutex;
@@ -74,8 +84,8 @@ Result<std::shared_ptr<const EmulatedModule>> HostEmulator::load(const std::stri
   return loaded;
 }
 
-Result<EmulatorReport> HostEmulator::run(const EmulatedModule &module,
-                                         const EmulatedLaunch &launch) {
+Result<EmulatorReport> HostEmulator::run(const EmulatedModule &module, const EmulatedLaunch &launch,
+                                         Footprint *footprint, const Footprint *before) {
   if (Result<void> checked = checkLaunch(module, launch, settings); !checked)
     return checked.error();
   const auto begin = std::chrono::steady_clock::now();
@@ -86,7 +96,9 @@ Result<EmulatorReport> HostEmulator::run(const EmulatedModule &module,
   state.module = &module;
   state.deadline =
       begin + std::chrono::microseconds(static_cast<int64_t>(settings.maxSeconds * 1e6));
-  state.order.reset(launch);
+  state.footprint = footprint;
+  state.before = before;
+  state.order.reset(launch, before);
   const uint32_t clusters = launch.blocks / launch.cluster;
   const auto work = [&] {
     Cluster cluster(state);
@@ -121,6 +133,23 @@ Result<EmulatorReport> HostEmulator::run(const EmulatedModule &module,
   report.wgmmas = state.wgmmas;
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return report;
+}
+
+Result<std::pair<EmulatorReport, EmulatorReport>>
+HostEmulator::runDependent(const EmulatedModule &first, const EmulatedLaunch &firstLaunch,
+                           const EmulatedModule &second, const EmulatedLaunch &secondLaunch) {
+  Footprint footprint(firstLaunch);
+  Result<EmulatorReport> one = run(first, firstLaunch, &footprint, nullptr);
+  const auto told = [](Error error, const char *which) {
+    error.notes.push_back(fmt::format("in the {} of two grids", which));
+    return error;
+  };
+  if (!one)
+    return told(one.error(), "first");
+  Result<EmulatorReport> two = run(second, secondLaunch, nullptr, &footprint);
+  if (!two)
+    return told(two.error(), "second");
+  return std::pair(*one, *two);
 }
 
 /// The host memory of every operand the kernel is given.

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace moejit {
@@ -104,6 +105,15 @@ public:
   /// limit.
   virtual Result<EmulatorReport> run(const EmulatedModule &module,
                                      const EmulatedLaunch &launch) = 0;
+
+  /// Runs two grids of one stream, the second launched with programmatic stream serialization: it
+  /// may start before the first has ended. So it is a fault of the second to read what the first
+  /// writes, or to write what the first reads or writes, in a thread that has neither executed
+  /// griddepcontrol_wait nor learnt from a thread of its block that has. Pointers of both launches
+  /// are those of one memory. Errors: those of run(), with a note that says which grid it was.
+  virtual Result<std::pair<EmulatorReport, EmulatorReport>>
+  runDependent(const EmulatedModule &first, const EmulatedLaunch &firstLaunch,
+               const EmulatedModule &second, const EmulatedLaunch &secondLaunch) = 0;
 
   virtual const EmulatorOptions &options() const = 0;
 };

@@ -19,8 +19,9 @@ void joinRow(std::vector<uint32_t> &into, const std::vector<uint32_t> &from) {
 
 } // namespace
 
-void GlobalOrder::reset(const EmulatedLaunch &l) {
+void GlobalOrder::reset(const EmulatedLaunch &l, const Footprint *touchedBefore) {
   launch = &l;
+  before = touchedBefore;
   threads = l.threads;
   marks.clear();
   for (const MemoryRange &range : l.ranges)
@@ -53,7 +54,20 @@ std::shared_ptr<const Snapshot> GlobalOrder::fence(const Actor &actor) const {
 GlobalOrder::Mark GlobalOrder::markAt(size_t range, int64_t at) const {
   auto &word = const_cast<uint64_t &>(marks[range][static_cast<size_t>(at)]);
   const uint64_t bits = std::atomic_ref<uint64_t>(word).load(std::memory_order_relaxed);
-  return {static_cast<uint32_t>(bits >> 32), static_cast<uint32_t>(bits)};
+  const uint32_t number = static_cast<uint32_t>(bits >> 32), clock = static_cast<uint32_t>(bits);
+  if (number == atomicNumber)
+    return {number, clock, false};
+  return {number & ~asyncBit, clock, (number & asyncBit) != 0};
+}
+
+void GlobalOrder::setMark(size_t range, int64_t at, Mark mark) {
+  std::atomic_ref<uint64_t>(marks[range][static_cast<size_t>(at)])
+      .store(mark.bits(), std::memory_order_relaxed);
+}
+
+bool GlobalOrder::isUnwritten(const MemoryRange &memory, int64_t at, Mark mark) const {
+  return mark.number == 0 && memory.isScratch && at >= memory.zeroedBytes &&
+         !(before && before->hasWritten(static_cast<const char *>(memory.base) + at));
 }
 
 bool GlobalOrder::knows(const Actor &actor, Mark mark, bool needsFence) const {
@@ -83,25 +97,59 @@ Text GlobalOrder::name(Mark mark) const {
 
 Text GlobalOrder::store(const Actor &actor, size_t range, int64_t at, int bytes) {
   const MemoryRange &memory = launch->ranges[range];
-  const uint32_t number =
-      static_cast<uint32_t>(actor.block) * threads + static_cast<uint32_t>(actor.thread) + 1;
-  const uint64_t own = uint64_t(number) << 32 | actor.races.now(actor.thread);
+  const Mark own = {numberOf(actor), actor.races.now(actor.thread)};
   for (int64_t i = at; i < at + bytes; ++i) {
-    const Mark before = markAt(range, i);
-    if (before.number == atomicNumber)
+    const Mark last = markAt(range, i);
+    if (last.number == atomicNumber)
       return Text::format("stores byte {} of {}, which is changed atomically", i, memory.name);
-    if (before.number != 0 && before.number != number) {
+    if (last.isInFlight())
+      return Text::format("stores byte {} of {}, which a TMA store of {} writes: its bulk_wait "
+                          "must come first",
+                          i, memory.name, name(last));
+    if (last.number != 0 && last.number != own.number) {
       if (launch->storesOnce)
         return Text::format("stores byte {} of {}, which {} has stored", i, memory.name,
-                            name(before));
-      if (!knows(actor, before, false))
+                            name(last));
+      if (!knows(actor, last, false))
         return Text::format("stores byte {} of {}, which {} has stored: nothing orders the two", i,
-                            memory.name, name(before));
+                            memory.name, name(last));
     }
-    std::atomic_ref<uint64_t>(marks[range][static_cast<size_t>(i)])
-        .store(own, std::memory_order_relaxed);
+    setMark(range, i, own);
   }
   return {};
+}
+
+Text GlobalOrder::storeAsync(const Actor &actor, size_t range, int64_t at, int bytes) {
+  const MemoryRange &memory = launch->ranges[range];
+  const Mark own = {numberOf(actor), UINT32_MAX, true};
+  for (int64_t i = at; i < at + bytes; ++i) {
+    const Mark last = markAt(range, i);
+    if (last.number == atomicNumber)
+      return Text::format("stores byte {} of {}, which is changed atomically", i, memory.name);
+    if (last.number != 0) {
+      if (last.isInFlight())
+        return Text::format("stores byte {} of {}, which another TMA store of {} writes: its "
+                            "bulk_wait must come first",
+                            i, memory.name, name(last));
+      if (launch->storesOnce && last.number != own.number)
+        return Text::format("stores byte {} of {}, which {} has stored", i, memory.name,
+                            name(last));
+      if (!knows(actor, last, false))
+        return Text::format("stores byte {} of {}, which {} has stored: nothing orders the two", i,
+                            memory.name, name(last));
+      if (!last.isAsync && !knows(actor, last, true))
+        return Text::format("stores byte {} of {}, which {} has stored: no "
+                            "fence_proxy_async_global lies between the two",
+                            i, memory.name, name(last));
+    }
+    setMark(range, i, own);
+  }
+  return {};
+}
+
+void GlobalOrder::finishAsync(const Actor &actor, size_t range, int64_t at, int bytes) {
+  for (int64_t i = at; i < at + bytes; ++i)
+    setMark(range, i, {numberOf(actor), actor.races.now(actor.thread), true});
 }
 
 Text GlobalOrder::load(const Actor &actor, size_t range, int64_t at, int bytes,
@@ -112,11 +160,15 @@ Text GlobalOrder::load(const Actor &actor, size_t range, int64_t at, int bytes,
   Mark last;
   for (int64_t i = at; i < at + bytes; ++i) {
     const Mark mark = markAt(range, i);
-    if (mark.number == 0 && memory.isScratch && i >= memory.zeroedBytes)
+    if (isUnwritten(memory, i, mark))
       return Text::format("reads byte {} of {}, which nothing has written", i, memory.name);
     if (mark.number == 0 || mark.number == atomicNumber ||
         (mark.number == last.number && mark.clock == last.clock))
       continue;
+    if (mark.isInFlight())
+      return Text::format("reads byte {} of {}, which a TMA store of {} writes: its bulk_wait must "
+                          "come first",
+                          i, memory.name, name(mark));
     if (isReadOnly)
       return Text::format("reads byte {} of {}, which {} has stored, through the path for data "
                           "that the launch does not change (ld.global.nc)",
@@ -134,16 +186,21 @@ Text GlobalOrder::copy(const Actor &actor, size_t range, int64_t at, int bytes) 
   Mark last;
   for (int64_t i = at; i < at + bytes; ++i) {
     const Mark mark = markAt(range, i);
-    if (mark.number == 0 && memory.isScratch && i >= memory.zeroedBytes)
+    if (isUnwritten(memory, i, mark))
       return Text::format("copies byte {} of {}, which nothing has written", i, memory.name);
     if (mark.number == 0 || (mark.number == last.number && mark.clock == last.clock))
       continue;
     if (mark.number == atomicNumber)
       return Text::format("copies byte {} of {}, which is changed atomically", i, memory.name);
+    if (mark.isInFlight())
+      return Text::format("copies byte {} of {}, which a TMA store of {} writes: its bulk_wait "
+                          "must come first",
+                          i, memory.name, name(mark));
     if (!knows(actor, mark, false))
       return Text::format("copies byte {} of {}, which {} has stored: nothing orders the two", i,
                           memory.name, name(mark));
-    if (!knows(actor, mark, true))
+    // The end of a TMA store is followed by a fence of its own.
+    if (!mark.isAsync && !knows(actor, mark, true))
       return Text::format("copies byte {} of {}, which {} has stored: no fence_proxy_async_global "
                           "lies between the two",
                           i, memory.name, name(mark));
@@ -166,12 +223,9 @@ int GlobalOrder::change(const Actor &actor, size_t range, int64_t at, int *word,
   if (known.changes.empty()) {
     known.initial = old;
     for (int64_t i = at; i < at + 4; ++i)
-      std::atomic_ref<uint64_t>(marks[range][static_cast<size_t>(i)])
-          .store(uint64_t(atomicNumber) << 32, std::memory_order_relaxed);
+      setMark(range, i, {atomicNumber, 0});
   }
-  const uint32_t number =
-      static_cast<uint32_t>(actor.block) * threads + static_cast<uint32_t>(actor.thread) + 1;
-  known.changes.push_back({{number, actor.races.now(actor.thread)}, made, vouched});
+  known.changes.push_back({{numberOf(actor), actor.races.now(actor.thread)}, made, vouched});
   value.store(made, std::memory_order_release);
   return old;
 }

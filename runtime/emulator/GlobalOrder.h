@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/emulator/Emulator.h"
+#include "runtime/emulator/Footprint.h"
 #include "runtime/emulator/Races.h"
 #include "runtime/emulator/SparseWords.h"
 #include "runtime/emulator/TensorCopy.h"
@@ -38,8 +39,9 @@ struct Actor {
 
 class GlobalOrder {
 public:
-  /// For a launch of `launch.blocks` blocks, which has done nothing.
-  void reset(const EmulatedLaunch &launch);
+  /// For a launch of `launch.blocks` blocks, which has done nothing. `before` is what the grid
+  /// before has touched, or null.
+  void reset(const EmulatedLaunch &launch, const Footprint *before);
 
   /// What `actor` may vouch for from now on: fence.acq_rel.gpu.
   std::shared_ptr<const Snapshot> fence(const Actor &actor) const;
@@ -49,6 +51,9 @@ public:
   Text store(const Actor &actor, size_t range, int64_t at, int bytes);
   /// `isReadOnly`: through the path for data that no thread of the launch writes (ld.global.nc).
   Text load(const Actor &actor, size_t range, int64_t at, int bytes, bool isReadOnly) const;
+  /// A TMA store that `actor` issues writes the bytes, and the actor has waited for that.
+  Text storeAsync(const Actor &actor, size_t range, int64_t at, int bytes);
+  void finishAsync(const Actor &actor, size_t range, int64_t at, int bytes);
   /// A TMA load that `actor` issues reads the bytes.
   Text copy(const Actor &actor, size_t range, int64_t at, int bytes) const;
 
@@ -71,8 +76,12 @@ private:
   struct Mark {
     uint32_t number = 0;
     uint32_t clock = 0;
+    bool isAsync = false; ///< by a TMA store
+    bool isInFlight() const { return isAsync && clock == UINT32_MAX; }
+    uint64_t bits() const { return uint64_t(number | (isAsync ? asyncBit : 0)) << 32 | clock; }
   };
   static constexpr uint32_t atomicNumber = UINT32_MAX;
+  static constexpr uint32_t asyncBit = 1u << 31; ///< of the number that is kept
   struct Change {
     Mark by;
     int value = 0; ///< afterwards
@@ -84,10 +93,16 @@ private:
   };
 
   Mark markAt(size_t range, int64_t at) const;
+  void setMark(size_t range, int64_t at, Mark mark);
+  uint32_t numberOf(const Actor &actor) const {
+    return static_cast<uint32_t>(actor.block) * threads + static_cast<uint32_t>(actor.thread) + 1;
+  }
+  bool isUnwritten(const MemoryRange &memory, int64_t at, Mark mark) const;
   bool knows(const Actor &actor, Mark mark, bool isFenced) const;
   Text name(Mark mark) const;
 
   const EmulatedLaunch *launch = nullptr;
+  const Footprint *before = nullptr;
   uint32_t threads = 0;
   /// For each byte of each range that may be written, a Mark. Host threads share them.
   std::vector<SparseWords> marks;

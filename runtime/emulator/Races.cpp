@@ -12,6 +12,8 @@ void RaceDetector::reset(int bytes, int count) {
     clockOf(thread)[thread] = 1;
   std::fill_n(deliveries, copyLanes, 0);
   hasLearnt.assign(threads, true);
+  sharedFences.assign(threads, {});
+  knownAtFence.assign(threads, {});
   words.assign(static_cast<size_t>(bytes) / 4 + 1, {});
   pool.clear();
   freeReaders = -1;
@@ -79,6 +81,24 @@ void RaceDetector::fence(int thread) {
   ++own[thread];
 }
 
+void RaceDetector::fenceShared(int thread) {
+  uint32_t *own = clockOf(thread);
+  sharedFences[thread].push_back(own[thread]);
+  knownAtFence[thread].assign(own, own + lanes());
+  ++own[thread]; // what follows the fence is told from what lies before
+}
+
+bool RaceDetector::isFencedShared(int lane, uint32_t clock, int thread) const {
+  if (const std::vector<uint32_t> &last = knownAtFence[thread];
+      !last.empty() && last[lane] >= clock)
+    return true;
+  if (lane >= threads)
+    return false;
+  const std::vector<uint32_t> &fences = sharedFences[lane];
+  const auto next = std::lower_bound(fences.begin(), fences.end(), clock);
+  return next != fences.end() && *next <= known(thread)[lane];
+}
+
 std::pair<int, uint32_t> RaceDetector::deliver(int barrier, VectorClock &into) {
   if (into.size() < width())
     into.resize(width());
@@ -86,6 +106,12 @@ std::pair<int, uint32_t> RaceDetector::deliver(int barrier, VectorClock &into) {
   const uint32_t clock = ++deliveries[lane];
   into[static_cast<size_t>(threads + lane)] = clock;
   return {threads + lane, clock};
+}
+
+void RaceDetector::learn(int thread, std::pair<int, uint32_t> delivery) {
+  uint32_t &known = clockOf(thread)[delivery.first];
+  known = std::max(known, delivery.second);
+  hasLearnt[thread] = true;
 }
 
 void RaceDetector::noteDelivery(int offset, int bytes, std::pair<int, uint32_t> delivery) {
@@ -98,7 +124,7 @@ void RaceDetector::noteDelivery(int offset, int bytes, std::pair<int, uint32_t> 
 
 Text RaceDetector::deed(int lane, const char *did) const {
   if (lane >= threads)
-    return "a TMA load has delivered: this thread has not waited for its mbarrier, nor does a "
+    return "a copy has delivered: this thread has not waited for its mbarrier, nor does a "
            "barrier order one that has before it";
   return Text::format("thread {} has {}: no barrier orders the two", lane, did);
 }
@@ -171,6 +197,19 @@ Text RaceDetector::write(int offset, int bytes, int thread) {
     word.writeClock = clockOf(thread)[thread];
   }
   return {};
+}
+
+void RaceDetector::noteWrite(int offset, int bytes, int thread) {
+  for (int at = offset; at < offset + bytes; at += 4) {
+    Word &word = words[at / 4];
+    word.writer = static_cast<int16_t>(thread);
+    word.writeClock = now(thread);
+  }
+}
+
+void RaceDetector::noteRead(int offset, int bytes, int thread) {
+  for (int at = offset; at < offset + bytes; at += 4)
+    addReader(words[at / 4], thread, false);
 }
 
 Text RaceDetector::update(int offset, int bytes, int thread) {

@@ -34,11 +34,18 @@ public:
 
   /// `thread` executes a proxy fence for global memory.
   void fence(int thread);
+  /// `thread` executes a proxy fence for shared memory.
+  void fenceShared(int thread);
+  /// Whether a proxy fence for shared memory lies between what `lane` did at its time `clock` and
+  /// what `thread` does now: one of `lane` itself that `thread` knows, or one of `thread`.
+  bool isFencedShared(int lane, uint32_t clock, int thread) const;
   /// What `thread` does from now on is no part of what it has released.
   void advance(int thread) { ++clockOf(thread)[thread]; }
   /// Loads have delivered to barrier number `barrier`, and its phase is complete: gives the lane
   /// and time of that, which who waits for the barrier learns by `into`.
   std::pair<int, uint32_t> deliver(int barrier, VectorClock &into);
+  /// `thread` knows of a delivery without having waited for the barrier.
+  void learn(int thread, std::pair<int, uint32_t> delivery);
   /// The bytes were written by a lane of deliver().
   void noteDelivery(int offset, int bytes, std::pair<int, uint32_t> delivery);
 
@@ -65,6 +72,10 @@ public:
   Text write(int offset, int bytes, int thread);
   /// An atomic read and write, which needs no order with others of its kind.
   Text update(int offset, int bytes, int thread);
+  /// What `thread` started to write there before (see write()) is written now, or what it started
+  /// to read (see read()) is read now.
+  void noteWrite(int offset, int bytes, int thread);
+  void noteRead(int offset, int bytes, int thread);
   /// A copy that `thread` issues will write the bytes; who reads them must wait for its barrier,
   /// which SharedMemory checks.
   Text copy(int offset, int bytes, int thread);
@@ -77,7 +88,9 @@ public:
   std::pair<int, uint32_t> writerOf(int offset) const {
     return {words[offset / 4].writer, words[offset / 4].writeClock};
   }
-  /// "thread 3 has stored", "a TMA load has delivered, for whose mbarrier …".
+  /// Whether `lane` stands for what copies deliver.
+  bool isCopy(int lane) const { return lane >= threads; }
+  /// "thread 3 has stored", "a copy has delivered, for whose mbarrier …".
   Text deed(int lane, const char *did) const;
 
 private:
@@ -108,6 +121,9 @@ private:
   /// Of each thread, whether it has learnt something since its warp has met.
   std::vector<uint8_t> hasLearnt;
   uint32_t deliveries[copyLanes] = {};
+  /// Of each thread, its times at proxy fences for shared memory, and what it knew of all lanes at
+  /// the last.
+  std::vector<std::vector<uint32_t>> sharedFences, knownAtFence;
   std::vector<Word> words;
   std::vector<Reader> pool;
   int32_t freeReaders = -1;

@@ -1,70 +1,7 @@
-// What the wrappers of Device.h ask of the cluster: collectives, barriers, wgmma, checked global
-// memory.
+// What the wrappers of Device.h ask of the cluster: barriers, wgmma, checked global memory.
 #include "runtime/emulator/Cluster.h"
 
 namespace moejit::emulated {
-
-int Cluster::warpCollective(Fiber &f, WarpOp op, const char *name, int value, int source,
-                            const int *matrix) {
-  Warp &warp = f.block->warps[f.thread / 32];
-  const int lane = f.thread % 32;
-  if (warp.lanes == 0) {
-    warp.op = op;
-    warp.name = name;
-  } else if (warp.op != op) {
-    fail(name, Text::format("other lanes of the warp are at {}", warp.name));
-  }
-  warp.lanes |= 1u << lane;
-  warp.values[lane] = value;
-  warp.sources[lane] = source;
-  if (matrix)
-    for (int i = 0; i < 4; ++i)
-      warp.matrix[lane][i] = matrix[i];
-  if (warp.lanes != ~0u) {
-    suspend(f, warp.waiters, {Wait::Kind::Warp, 0, 0, name});
-    return f.result;
-  }
-  warp.lanes = 0;
-  const int first = f.thread - lane;
-  for (int l = 0; l < 32; ++l) {
-    int result = 0;
-    if (op == WarpOp::Elect)
-      result = l == 0;
-    else if (op == WarpOp::Shuffle)
-      result = warp.values[warp.sources[l] & 31];
-    fiberOf(*f.block, first + l).result = result;
-  }
-  // A shuffle orders no memory, as on the GPU.
-  if (op == WarpOp::Sync)
-    f.block->shared.races.meet(first, 32);
-  if (op == WarpOp::StoreMatrix || op == WarpOp::StoreTransposed) {
-    // Lane 8 i + r names row r of matrix i in memory; lane l holds elements 2 (l % 4) and + 1 of
-    // row l / 4, or, transposed, of column l / 4.
-    SharedMemory &shared = f.block->shared;
-    for (int i = 0; i < 4; ++i)
-      for (int r = 0; r < 8; ++r) {
-        const int address = warp.values[8 * i + r];
-        if (address % 16)
-          fail(name, Text::format("address {} of lane {} is not 16-byte aligned",
-                                  SharedMemory::place(address), 8 * i + r));
-        for (int l = 0; l < 4; ++l) {
-          int source = 4 * r + l, pair = warp.matrix[source][i];
-          if (op == WarpOp::StoreTransposed) {
-            source = 8 * l + r / 2; // and the lane four further on
-            const int shift = 16 * (r % 2);
-            pair = ((warp.matrix[source][i] >> shift) & 0xffff) |
-                   ((warp.matrix[source + 4][i] >> shift) & 0xffff) << 16;
-          }
-          const int writer = first + source;
-          if (const Text message = shared.refuseWrite(address + 4 * l, 4, writer); !message.empty())
-            fail(name, Text::format("address of lane {}: {}", 8 * i + r, message));
-          shared.store(address + 4 * l, &pair, 4, writer);
-        }
-      }
-  }
-  wake(warp.waiters);
-  return f.result;
-}
 
 void Cluster::barrier(Fiber &f, int id, int count, bool wait) {
   const char *op = wait ? "bar_sync" : "bar_arrive";
@@ -222,8 +159,29 @@ const MemoryRange *Cluster::rangeOf(const void *p) const {
   return touching;
 }
 
+void Cluster::waitForGrid(Fiber &f) {
+  f.block->gridWaits.push_back({f.thread, f.block->shared.races.now(f.thread)});
+}
+
+void Cluster::touchGlobal(Fiber &f, size_t range, int64_t at, int bytes, bool write,
+                          const char *op) {
+  if (launch.footprint)
+    launch.footprint->note(range, at, bytes, f.block->index, f.thread, write);
+  if (!launch.before)
+    return;
+  const RaceDetector &races = f.block->shared.races;
+  for (const auto &[thread, clock] : f.block->gridWaits)
+    if (races.isOrdered(thread, clock, f.thread))
+      return;
+  const MemoryRange &memory = launch.launch->ranges[range];
+  if (const Text message = launch.before->refuse(static_cast<const char *>(memory.base) + at, bytes,
+                                                 write, memory.name, at);
+      !message.empty())
+    fail(op, message);
+}
+
 Cluster::Place Cluster::global(const void *p, long long offset, int bytes, bool write,
-                               const char *op) {
+                               const char *op, int alignment) {
   const MemoryRange *range = rangeOf(p);
   if (!range)
     fail(op, Text::format("pointer {} belongs to no operand of the launch", p));
@@ -241,11 +199,14 @@ Cluster::Place Cluster::global(const void *p, long long offset, int bytes, bool 
   if (write && !range->writable)
     fail(op, Text::format("{} bytes at offset {} of {}, which the kernel may only read", bytes,
                           position, range->name));
-  if (bytes > 1 && reinterpret_cast<uintptr_t>(address) % static_cast<uintptr_t>(bytes))
+  if (alignment == 0)
+    alignment = bytes;
+  if (reinterpret_cast<uintptr_t>(address) % static_cast<uintptr_t>(alignment))
     fail(op, Text::format("{} bytes at offset {} of {}: the address is not a multiple of {}", bytes,
-                          position, range->name, bytes));
-  return {const_cast<char *>(address), static_cast<size_t>(range - launch.launch->ranges.data()),
-          position};
+                          position, range->name, alignment));
+  const size_t index = static_cast<size_t>(range - launch.launch->ranges.data());
+  touchGlobal(self(), index, position, bytes, write, op);
+  return {const_cast<char *>(address), index, position};
 }
 
 } // namespace moejit::emulated

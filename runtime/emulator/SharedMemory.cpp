@@ -22,6 +22,7 @@ void SharedMemory::reset(int bytes, int threads) {
   initFences.assign(threads, 0);
   loads = 0;
   operandReads.clear();
+  storeReads.clear();
   races.reset(bytes, threads);
 }
 
@@ -38,14 +39,28 @@ Text SharedMemory::outside(int address, int bytes) const {
                       place(address), data.size());
 }
 
-Text SharedMemory::operandConflict(int address, int bytes) const {
+Text SharedMemory::readerConflict(int address, int bytes) const {
   for (const OperandRead &read : operandReads)
     if (address < read.high && read.low < address + bytes)
       return Text::format("{} bytes at {} overwrite an operand {}..{} that a wgmma of warpgroup {} "
                           "(group {}) still reads: wgmma_wait must come first",
                           bytes, place(address), place(read.low), place(read.high), read.warpgroup,
                           read.group);
+  for (const StoreRead &read : storeReads)
+    if (address < read.high && read.low < address + bytes)
+      return Text::format("{} bytes at {} overwrite {}..{}, which a TMA store of thread {} still "
+                          "reads: its bulk_wait_read must come first",
+                          bytes, place(address), place(read.low), place(read.high), read.thread);
   return {};
+}
+
+/// "[shared_base + 0x10], the destination of …".
+Text SharedMemory::destination(int address) const {
+  if (*stateAt(address) & copying)
+    return Text::format("{}, the destination of a cp.async of thread {}, which has not been waited "
+                        "for",
+                        place(address), writers[(address - base) / 4].thread);
+  return Text::format("{}, the destination of {}", place(address), loadingText);
 }
 
 /// What bytes that are to be read or written must not be.
@@ -54,8 +69,8 @@ Text SharedMemory::misuse(const char *verb, int address, int bytes, bool needsVa
     return message;
   for (int i = 0; i < bytes; ++i) {
     const uint8_t s = state[address - base + i];
-    if (s & loading)
-      return Text::format("{} {}, the destination of {}", verb, place(address + i), loadingText);
+    if (s & (loading | copying))
+      return Text::format("{} {}", verb, destination(address + i));
     if (s & barrier)
       return Text::format("{} {}, which belongs to an mbarrier", verb, place(address + i));
     if (needsValue && !(s & written))
@@ -72,14 +87,14 @@ Text SharedMemory::refuseRead(int address, int bytes, int thread) {
 Text SharedMemory::refuseWrite(int address, int bytes, int thread) {
   if (const Text message = misuse("writes", address, bytes, /*needsValue=*/false); !message.empty())
     return message;
-  const Text message = operandConflict(address, bytes);
+  const Text message = readerConflict(address, bytes);
   return message.empty() ? races.write(address - base, bytes, thread) : message;
 }
 
 Text SharedMemory::refuseUpdate(int address, int bytes, int thread) {
   if (const Text message = misuse("changes", address, bytes, /*needsValue=*/true); !message.empty())
     return message;
-  const Text message = operandConflict(address, bytes);
+  const Text message = readerConflict(address, bytes);
   return message.empty() ? races.update(address - base, bytes, thread) : message;
 }
 
@@ -90,16 +105,44 @@ Text SharedMemory::refuseAsyncWrite(int address, int bytes, int thread, const Ve
   uint8_t all = 0;
   for (int i = 0; i < bytes; ++i)
     all |= s[i];
-  for (int i = 0; i < bytes && all & (loading | barrier); ++i)
-    if (s[i] & (loading | barrier))
+  for (int i = 0; i < bytes && all & (loading | copying | barrier); ++i)
+    if (s[i] & (loading | copying | barrier))
       return s[i] & barrier
                  ? Text::format("writes {}, which belongs to an mbarrier", place(address + i))
-                 : Text::format("writes {}, the destination of {}", place(address + i),
-                                loadingText);
-  if (const Text message = operandConflict(address, bytes); !message.empty())
+                 : Text::format("writes {}", destination(address + i));
+  if (const Text message = readerConflict(address, bytes); !message.empty())
     return message;
   return thread >= 0 ? races.copy(address - base, bytes, thread)
                      : races.copyFrom(address - base, bytes, known);
+}
+
+Text SharedMemory::refuseAsyncRead(int address, int bytes, int thread) {
+  if (const Text message = misuse("reads", address, bytes, /*needsValue=*/true); !message.empty())
+    return message;
+  const int low = address & ~3, high = address + bytes;
+  if (const Text message = races.read(low - base, high - low, thread); !message.empty())
+    return message;
+  for (int word = low; word < high; word += 4) {
+    const auto [lane, clock] = races.writerOf(word - base);
+    if (*stateAt(std::max(word, address)) & generic && lane >= 0 &&
+        !races.isFencedShared(lane, clock, thread))
+      return Text::format("reads {}, which was written by {}: no fence_proxy_async lies between "
+                          "the two",
+                          place(word), lane == thread ? "this thread's own store" : "a store");
+  }
+  return {};
+}
+
+bool SharedMemory::isFenced(int address, int first, int count) const {
+  const auto [lane, clock] = races.writerOf(address - base);
+  if (!races.isCopy(lane)) {
+    const WriterMark mark = writers[(address - base) / 4];
+    return mark.fences < proxyFences[mark.thread];
+  }
+  for (int thread = first; thread < first + count; ++thread)
+    if (!races.isFencedShared(lane, clock, thread))
+      return false;
+  return true;
 }
 
 void SharedMemory::store(int address, const void *from, int bytes, int thread) {
@@ -137,6 +180,21 @@ void SharedMemory::startLoad(int address, int bytes) {
   ++loads;
 }
 
+void SharedMemory::startCopy(int address, int bytes, int thread) {
+  uint8_t *s = stateAt(address);
+  for (int i = 0; i < bytes; ++i)
+    s[i] |= copying;
+  for (int i = 0; i < bytes; i += 4)
+    writers[(address + i - base) / 4].thread = static_cast<uint16_t>(thread);
+}
+
+void SharedMemory::finishCopy(int address, int bytes, int thread) {
+  setState(address, bytes, written | generic);
+  for (int i = 0; i < bytes; i += 4)
+    writers[(address + i - base) / 4] = {proxyFences[thread], static_cast<uint16_t>(thread)};
+  races.noteWrite(address - base, bytes, thread);
+}
+
 void SharedMemory::completePhase(Mbarrier &barrier) {
   ++barrier.phase;
   RaceDetector::join(barrier.passed, barrier.arrived);
@@ -148,8 +206,11 @@ void SharedMemory::completePhase(Mbarrier &barrier) {
   }
   if (!barrier.landed.empty()) {
     const auto delivery = races.deliver(barrier.number, barrier.passed);
-    for (const LandedBox &box : barrier.landed)
+    for (const LandedBox &box : barrier.landed) {
       races.noteDelivery(box.address - base, box.bytes, delivery);
+      if (box.knownBy >= 0)
+        races.learn(box.knownBy, delivery);
+    }
   }
   barrier.complete.insert(barrier.complete.end(), barrier.landed.begin(), barrier.landed.end());
   barrier.landed.clear();
@@ -157,9 +218,10 @@ void SharedMemory::completePhase(Mbarrier &barrier) {
 }
 
 void SharedMemory::observe(Mbarrier &barrier) {
-  for (const LandedBox &box : barrier.complete)
-    setState(box.address, box.bytes, written);
-  loads -= static_cast<int>(barrier.complete.size());
+  for (const LandedBox &box : barrier.complete) {
+    setState(box.address, box.bytes, box.isGeneric ? written | generic : written);
+    loads -= !box.isGeneric;
+  }
   barrier.complete.clear();
 }
 

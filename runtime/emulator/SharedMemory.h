@@ -19,10 +19,12 @@ extern const char *const loadingText;
 /// Fibers that wait for one thing, in order of arrival.
 using WaitList = std::vector<Fiber *>;
 
-/// Bytes a TMA load has delivered.
+/// Bytes a TMA load has delivered, or a cp.async: that writes through the generic proxy.
 struct LandedBox {
   int address = 0;
   int bytes = 0;
+  bool isGeneric = false;
+  int knownBy = -1; ///< thread that has waited for it before it counts as delivered
 };
 
 /// An mbarrier object (PTX ISA, mbarrier): the phase completes when no arrival and no byte is
@@ -62,7 +64,8 @@ public:
     generic = 2, ///< its last writer was an ordinary store (see `WriterMark`)
     loading =
         4, ///< destination of a TMA load until a thread of the block has waited for its mbarrier
-    barrier = 8, ///< it belongs to an mbarrier
+    barrier = 8,  ///< it belongs to an mbarrier
+    copying = 16, ///< destination of a cp.async that nobody who may has waited for
   };
   /// Who stored a word last, and how many proxy fences that thread had executed before.
   struct WriterMark {
@@ -75,6 +78,15 @@ public:
     int high = 0;
     int warpgroup = 0;
     uint64_t group = 0;
+  };
+
+  /// Bytes [low, high) that a TMA store of `thread` reads, its number `store`, until the thread has
+  /// waited for that.
+  struct StoreRead {
+    int low = 0;
+    int high = 0;
+    int thread = 0;
+    uint64_t store = 0;
   };
 
   /// Makes `bytes` bytes for a block of `threads` threads, all unwritten, and forgets every
@@ -99,19 +111,23 @@ public:
   /// What forbids a TMA load to write there, issued by `thread` of this block (-1: of another,
   /// which knows `known` of this block's threads).
   Text refuseAsyncWrite(int address, int bytes, int thread, const VectorClock &known = {});
+  /// What forbids a TMA store that `thread` issues to read there, a proxy fence among it.
+  Text refuseAsyncRead(int address, int bytes, int thread);
   /// `[shared_base + 0x1200]`.
   static Text place(int address);
 
   /// Stores bytes for thread `thread` through the generic proxy.
   void store(int address, const void *from, int bytes, int thread);
   /// `thread` executes fence.proxy.async or fence.mbarrier_init.
-  void fenceProxy(int thread) { ++proxyFences[thread]; }
-  void fenceInit(int thread) { ++initFences[thread]; }
-  /// Whether the thread that stored the word at `address` has executed a proxy fence since.
-  bool isFenced(int address) const {
-    const WriterMark mark = writers[(address - base) / 4];
-    return mark.fences < proxyFences[mark.thread];
+  void fenceProxy(int thread) {
+    ++proxyFences[thread];
+    races.fenceShared(thread);
   }
+  void fenceInit(int thread) { ++initFences[thread]; }
+  /// Whether the thread that stored the word at `address` has executed a proxy fence since; of what
+  /// copies have delivered by an mbarrier, whether each of `count` threads from `first` on has,
+  /// knowing of the delivery.
+  bool isFenced(int address, int first, int count) const;
   /// Whether the thread that initialised `barrier` has made that visible to the async proxy and to
   /// the cluster.
   bool isInitFenced(const Mbarrier &barrier) const {
@@ -126,18 +142,23 @@ public:
   void observe(Mbarrier &barrier);
   /// A TMA load of `bytes` bytes to `address` is on its way.
   void startLoad(int address, int bytes);
+  /// A cp.async of `thread` to `address` is on its way; the thread has waited for it.
+  void startCopy(int address, int bytes, int thread);
+  void finishCopy(int address, int bytes, int thread);
   /// TMA loads nobody has waited for.
   int unobservedLoads() const { return loads; }
   /// The barrier at `address`, or null.
   Mbarrier *findBarrier(int address);
 
   std::vector<OperandRead> operandReads;
+  std::vector<StoreRead> storeReads;
   RaceDetector races;
 
 private:
   Text outside(int address, int bytes) const;
   Text misuse(const char *verb, int address, int bytes, bool needsValue) const;
-  Text operandConflict(int address, int bytes) const;
+  Text readerConflict(int address, int bytes) const;
+  Text destination(int address) const;
 
   std::vector<uint8_t> data;
   std::vector<uint8_t> state;

@@ -86,13 +86,18 @@ static int64_t startOffset(const PackedMap &map, const int *coordinates) {
   return offset;
 }
 
-Text refuseBox(const PackedMap &map, const int *coordinates, int rank, int dst) {
+int swizzleSpan(const PackedMap &map) { return spanOf(map.swizzle); }
+
+Text refuseBox(const PackedMap &map, const int *coordinates, int rank, int shared, BoxUse use) {
   if (map.magic != PackedMap::expectedMagic)
     return "the tensor map was not made by the emulator";
   if (map.rank != rank)
-    return Text::format("a load of rank {} uses a tensor map of rank {}", rank, map.rank);
-  if (dst % 128)
-    return Text::format("destination {} is not 128-byte aligned", SharedMemory::place(dst));
+    return Text::format("a {} of rank {} uses a tensor map of rank {}",
+                        use == BoxUse::Load ? "load" : "store", rank, map.rank);
+  if (shared % 128)
+    return Text::format("{} {} is not 128-byte aligned",
+                        use == BoxUse::Load ? "destination" : "source",
+                        SharedMemory::place(shared));
   if (const int64_t start = startOffset(map, coordinates); (map.address + start) % 16)
     return Text::format(
         "the box starts {} bytes into the tensor: its start address is not a multiple of "

@@ -1,4 +1,4 @@
-// Tensor maps of the emulator and the boxes a TMA load copies with them.
+// Tensor maps of the emulator and the boxes that TMA copies with them.
 #pragma once
 
 #include "runtime/TensorMap.h"
@@ -38,17 +38,18 @@ Result<TensorMap> packTensorMap(const TensorMapValues &values);
 /// The contents of `map`; `magic` tells whether packTensorMap made it.
 PackedMap unpackTensorMap(const TensorMap &map);
 
-/// What forbids a load with `map` at `coordinates` to `dst`, in the hardware's rules: rank,
-/// 128-byte aligned destination, 16-byte aligned start address after coordinates. Empty when
-/// nothing does.
-Text refuseBox(const PackedMap &map, const int *coordinates, int rank, int dst);
+enum class BoxUse { Load, Store };
+/// What forbids a copy with `map` at `coordinates` to or from `shared`, in the hardware's rules:
+/// rank, 128-byte aligned shared address, 16-byte aligned start address after coordinates. Empty
+/// when nothing does.
+Text refuseBox(const PackedMap &map, const int *coordinates, int rank, int shared, BoxUse use);
 
-/// Bytes [begin, end) that a box reads in row `row` of its rows, from the tensor's first byte;
-/// empty when none lies inside.
+/// Bytes [begin, end) of the tensor that a box covers in row `row` of its rows, from the tensor's
+/// first byte; empty when none lies inside.
 struct BoxRow {
   int64_t begin = 0, end = 0;
 };
-/// How many rows a box has, and which bytes one of them reads.
+/// How many rows a box has, and which bytes one of them covers.
 int boxRows(const PackedMap &map);
 BoxRow boxRow(const PackedMap &map, const int *coordinates, int row);
 
@@ -57,6 +58,8 @@ BoxRow boxRow(const PackedMap &map, const int *coordinates, int row);
 void copyBox(const PackedMap &map, const std::array<int, 5> &coordinates, SharedMemory &shared,
              int dst);
 
+/// The span of the map's swizzle in bytes; 0: none.
+int swizzleSpan(const PackedMap &map);
 /// The address of byte `address` of an unswizzled image under a swizzle of span 32, 64 or 128 (else
 /// itself): the 16-byte chunk number is xored with the number of the 128-byte line.
 constexpr int swizzled(int address, int span) {

@@ -185,13 +185,16 @@ Text Warpgroup::decode(const SharedMemory &shared, uint64_t bits, int rows, cons
         const uint8_t s = states[k];
         if (s & SharedMemory::loading)
           return complain(Text::format("is the destination of {}", loadingText));
+        if (s & SharedMemory::copying)
+          return complain("is the destination of a cp.async that has not been waited for");
         if (s & SharedMemory::barrier)
           return complain("belongs to an mbarrier");
         if (!(s & SharedMemory::written)) {
           if (strict)
             return complain("has not been written");
           out[k * kStep] = std::numeric_limits<float>::quiet_NaN();
-        } else if (s & SharedMemory::generic && !shared.isFenced(address + k)) {
+        } else if (s & SharedMemory::generic &&
+                   !shared.isFenced(address + k, index * threads, threads)) {
           return complain("was written by an ordinary store, and its writer has executed no "
                           "fence_proxy_async since");
         }

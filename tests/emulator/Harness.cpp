@@ -115,6 +115,18 @@ Result<EmulatorReport> TestLaunch::run(const std::string &source, Emulator &emul
   return emulator.run(**module, launch);
 }
 
+Result<std::pair<EmulatorReport, EmulatorReport>>
+TestLaunch::runDependent(const std::string &source, TestLaunch &second,
+                         const std::string &secondSource, Emulator &emulator) {
+  Result<std::shared_ptr<const EmulatedModule>> module = emulator.load(source);
+  if (!module)
+    return module.error();
+  Result<std::shared_ptr<const EmulatedModule>> secondModule = emulator.load(secondSource);
+  if (!secondModule)
+    return secondModule.error();
+  return emulator.runDependent(**module, launch, **secondModule, second.launch);
+}
+
 std::string errorOf(TestLaunch &launch, const std::string &source, const EmulatorOptions &options) {
   Result<EmulatorReport> report = launch.run(source, options);
   return report ? std::string() : report.error().text();

@@ -65,6 +65,11 @@ public:
                              const EmulatorOptions &options = testOptions());
   Result<EmulatorReport> run(const std::string &source, Emulator &emulator,
                              const std::string &entry = "moejit_kernel");
+  /// Runs `source`, and after it `secondSource` by `second`, which need not wait for it to end.
+  Result<std::pair<EmulatorReport, EmulatorReport>> runDependent(const std::string &source,
+                                                                 TestLaunch &second,
+                                                                 const std::string &secondSource,
+                                                                 Emulator &emulator);
 
 private:
   struct alignas(64) Slot {
