@@ -117,15 +117,11 @@ Text SharedMemory::refuseAsyncWrite(int address, int bytes, int thread, const Ve
 }
 
 Text SharedMemory::refuseAsyncRead(int address, int bytes, int thread) {
-  if (const Text message = misuse("reads", address, bytes, /*needsValue=*/true); !message.empty())
+  if (const Text message = refuseRead(address, bytes, thread); !message.empty())
     return message;
-  const int low = address & ~3, high = address + bytes;
-  if (const Text message = races.read(low - base, high - low, thread); !message.empty())
-    return message;
-  for (int word = low; word < high; word += 4) {
+  for (int word = address; word < address + bytes; word += 4) {
     const auto [lane, clock] = races.writerOf(word - base);
-    if (*stateAt(std::max(word, address)) & generic && lane >= 0 &&
-        !races.isFencedShared(lane, clock, thread))
+    if (*stateAt(word) & generic && lane >= 0 && !races.isFencedShared(lane, clock, thread))
       return Text::format("reads {}, which was written by {}: no fence_proxy_async lies between "
                           "the two",
                           place(word), lane == thread ? "this thread's own store" : "a store");

@@ -111,7 +111,8 @@ public:
   /// What forbids a TMA load to write there, issued by `thread` of this block (-1: of another,
   /// which knows `known` of this block's threads).
   Text refuseAsyncWrite(int address, int bytes, int thread, const VectorClock &known = {});
-  /// What forbids a TMA store that `thread` issues to read there, a proxy fence among it.
+  /// What forbids a TMA store that `thread` issues to read whole words there, a proxy fence among
+  /// it.
   Text refuseAsyncRead(int address, int bytes, int thread);
   /// `[shared_base + 0x1200]`.
   static Text place(int address);

@@ -103,6 +103,12 @@ Text refuseBox(const PackedMap &map, const int *coordinates, int rank, int share
         "the box starts {} bytes into the tensor: its start address is not a multiple of "
         "16 (an illegal instruction on the GPU)",
         start);
+  for (int d = 0; d < rank && use == BoxUse::Store; ++d)
+    if (coordinates[d] < 0)
+      return Text::format("coordinate {} of dimension {} is negative: a store may reach past the "
+                          "end of a tensor, not begin before it (an illegal instruction on the "
+                          "GPU)",
+                          coordinates[d], d);
   return {};
 }
 
@@ -129,6 +135,13 @@ BoxRow boxRow(const PackedMap &map, const int *coordinates, int row) {
   if (last <= first)
     return {};
   return {offset + first * map.elementBytes, offset + last * map.elementBytes};
+}
+
+BoxRow storedRow(const PackedMap &map, const int *coordinates, int row) {
+  BoxRow inside = boxRow(map, coordinates, row);
+  // A box starts at a multiple of 16 bytes, and so is its width.
+  inside.end = inside.begin + (inside.end - inside.begin + 15) / 16 * 16;
+  return inside;
 }
 
 void copyBox(const PackedMap &map, const std::array<int, 5> &coordinates, SharedMemory &shared,

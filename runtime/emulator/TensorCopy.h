@@ -40,8 +40,8 @@ PackedMap unpackTensorMap(const TensorMap &map);
 
 enum class BoxUse { Load, Store };
 /// What forbids a copy with `map` at `coordinates` to or from `shared`, in the hardware's rules:
-/// rank, 128-byte aligned shared address, 16-byte aligned start address after coordinates. Empty
-/// when nothing does.
+/// rank, 128-byte aligned shared address, 16-byte aligned start address after coordinates, and of a
+/// store no coordinate below 0 (measured on an H200). Empty when nothing does.
 Text refuseBox(const PackedMap &map, const int *coordinates, int rank, int shared, BoxUse use);
 
 /// Bytes [begin, end) of the tensor that a box covers in row `row` of its rows, from the tensor's
@@ -49,6 +49,9 @@ Text refuseBox(const PackedMap &map, const int *coordinates, int rank, int share
 struct BoxRow {
   int64_t begin = 0, end = 0;
 };
+/// The same of a store, which writes whole 16 bytes: to the next multiple of 16 past the end of a
+/// row of the tensor that is none (measured on an H200).
+BoxRow storedRow(const PackedMap &map, const int *coordinates, int row);
 /// How many rows a box has, and which bytes one of them covers.
 int boxRows(const PackedMap &map);
 BoxRow boxRow(const PackedMap &map, const int *coordinates, int row);

@@ -8,20 +8,15 @@
 
 namespace moejit::emulated {
 
-/// Calls `use(address, bytes, column)` for each piece of row `row` of the box at `src` that lies
-/// inside the tensor and in one 16-byte chunk; `column` is its distance from the row's first byte.
+/// Calls `use(address, column)` for each 16 bytes of row `row` of the box at `src` that are stored;
+/// `column` is their distance from the row's first byte.
 template <typename Use>
-static void forEachPiece(const TensorStore &store, int row, const Use &use) {
+static void forEachChunk(const TensorStore &store, int row, const Use &use) {
   const PackedMap &map = store.map;
-  const BoxRow inside = boxRow(map, store.coordinates.data(), row);
+  const BoxRow stored = storedRow(map, store.coordinates.data(), row);
   const int inner = map.box[0] * map.elementBytes;
-  const int skipped = std::max(0, -store.coordinates[0]) * map.elementBytes;
-  const int end = skipped + static_cast<int>(inside.end - inside.begin);
-  for (int column = skipped; column < end;) {
-    const int bytes = std::min(end, (column | 15) + 1) - column;
-    use(swizzled(store.src + row * inner + column, swizzleSpan(map)), bytes, column);
-    column += bytes;
-  }
+  for (int column = 0; column < static_cast<int>(stored.end - stored.begin); column += 16)
+    use(swizzled(store.src + row * inner + column, swizzleSpan(map)), column);
 }
 
 void Cluster::storeTensor(Fiber &f, const TensorMap &packed, const int *coordinates, int rank,
@@ -44,23 +39,28 @@ void Cluster::storeTensor(Fiber &f, const TensorMap &packed, const int *coordina
   store.range = static_cast<size_t>(&range - launch.launch->ranges.data());
   store.base = static_cast<int64_t>(map.address) - reinterpret_cast<int64_t>(range.base);
   for (int row = 0; row < boxRows(map); ++row) {
-    const BoxRow inside = boxRow(map, coordinates, row);
-    const int bytes = static_cast<int>(inside.end - inside.begin);
+    const BoxRow stored = storedRow(map, coordinates, row);
+    const int bytes = static_cast<int>(stored.end - stored.begin);
     if (bytes == 0)
       continue;
     Text message;
-    forEachPiece(store, row, [&](int address, int count, int) {
+    forEachChunk(store, row, [&](int address, int) {
       if (message.empty())
-        message = shared.refuseAsyncRead(address, count, f.thread);
+        message = shared.refuseAsyncRead(address, 16, f.thread);
     });
     if (!message.empty())
       fail(op, message);
-    const int64_t at = store.base + inside.begin;
+    const int64_t at = store.base + stored.begin;
+    if (at + bytes > range.bytes)
+      fail(op, Text::format("{} bytes at offset {} of {}, which has {} bytes: a store writes whole "
+                            "16 bytes",
+                            bytes, at, range.name, range.bytes));
     if (const int64_t stride = range.strideBytes;
         stride > 0 && at % stride + bytes > range.rowBytes)
-      fail(op,
-           Text::format("{} bytes at offset {} of {} reach past the {} bytes of row {} (stride {})",
-                        bytes, at, range.name, range.rowBytes, at / stride, stride));
+      fail(op, Text::format(
+                   "{} bytes at offset {} of {} reach past the {} bytes of row {} (stride {}): "
+                   "a store writes whole 16 bytes",
+                   bytes, at, range.name, range.rowBytes, at / stride, stride));
     touchGlobal(f, store.range, at, bytes, true, op);
     message = launch.order.storeAsync(actor(f), store.range, at, bytes);
     if (!message.empty())
@@ -88,9 +88,8 @@ void Cluster::bulkWait(Fiber &f, int pending, bool isRead) {
   for (; own.readsKnown < needed; ++own.readsKnown) {
     const TensorStore &store = own.stores.at(own.readsKnown);
     for (int row = 0; row < boxRows(store.map); ++row)
-      forEachPiece(store, row, [&](int address, int bytes, int) {
-        const int low = (address - SharedMemory::base) & ~3;
-        shared.races.noteRead(low, address - SharedMemory::base + bytes - low, f.thread);
+      forEachChunk(store, row, [&](int address, int) {
+        shared.races.noteRead(address - SharedMemory::base, 16, f.thread);
       });
   }
   std::erase_if(shared.storeReads, [&](const SharedMemory::StoreRead &read) {
@@ -99,9 +98,9 @@ void Cluster::bulkWait(Fiber &f, int pending, bool isRead) {
   while (!isRead && own.stores.firstKept() < needed) {
     const TensorStore &store = own.stores.at(own.stores.firstKept());
     for (int row = 0; row < boxRows(store.map); ++row) {
-      const BoxRow inside = boxRow(store.map, store.coordinates.data(), row);
-      launch.order.finishAsync(actor(f), store.range, store.base + inside.begin,
-                               static_cast<int>(inside.end - inside.begin));
+      const BoxRow stored = storedRow(store.map, store.coordinates.data(), row);
+      launch.order.finishAsync(actor(f), store.range, store.base + stored.begin,
+                               static_cast<int>(stored.end - stored.begin));
     }
     own.stores.forgetFirst();
   }
@@ -114,8 +113,8 @@ void Cluster::readStore(const PendingItem &item) {
   const int inner = store.map.box[0] * store.map.elementBytes;
   store.image.resize(static_cast<size_t>(store.map.boxBytes()));
   for (int row = 0; row < boxRows(store.map); ++row)
-    forEachPiece(store, row, [&](int address, int bytes, int column) {
-      std::memcpy(store.image.data() + row * inner + column, block.shared.at(address), bytes);
+    forEachChunk(store, row, [&](int address, int column) {
+      std::memcpy(store.image.data() + row * inner + column, block.shared.at(address), 16);
     });
   store.hasRead = true;
   schedule(Event::Kind::StoreWrite, addItem(item), launch.options->loadLatency);
@@ -126,13 +125,12 @@ void Cluster::writeStore(const PendingItem &item) {
   CommitGroups<TensorStore> &stores = blocks[item.rank]->stores[item.thread].stores;
   TensorStore &store = stores.at(item.number);
   const int inner = store.map.box[0] * store.map.elementBytes;
-  const int skipped = std::max(0, -store.coordinates[0]) * store.map.elementBytes;
   auto *tensor = reinterpret_cast<uint8_t *>(store.map.address);
   for (int row = 0; row < boxRows(store.map); ++row)
-    if (const BoxRow inside = boxRow(store.map, store.coordinates.data(), row);
-        inside.end > inside.begin)
-      std::memcpy(tensor + inside.begin, store.image.data() + row * inner + skipped,
-                  inside.end - inside.begin);
+    if (const BoxRow stored = storedRow(store.map, store.coordinates.data(), row);
+        stored.end > stored.begin)
+      std::memcpy(tensor + stored.begin, store.image.data() + row * inner,
+                  stored.end - stored.begin);
   store.image = {};
   store.hasWritten = true;
   wake(stores.waiters);

@@ -85,6 +85,13 @@ TestLaunch &TestLaunch::scratch(Buffer &buffer) {
   return *this;
 }
 
+TestLaunch &TestLaunch::rows(Buffer &buffer, int64_t rowBytes, int64_t strideBytes) {
+  pointer(buffer);
+  launch.ranges.back().rowBytes = rowBytes;
+  launch.ranges.back().strideBytes = strideBytes;
+  return *this;
+}
+
 TestLaunch &TestLaunch::storesOnce(bool isOn) {
   launch.storesOnce = isOn;
   return *this;

@@ -56,6 +56,8 @@ public:
   TestLaunch &integer(int value);
   /// Memory that holds nothing at first.
   TestLaunch &scratch(Buffer &buffer);
+  /// A matrix of rows of `rowBytes` bytes, `strideBytes` apart.
+  TestLaunch &rows(Buffer &buffer, int64_t rowBytes, int64_t strideBytes);
   TestLaunch &storesOnce(bool isOn);
   /// Memory the kernel reaches through a tensor map.
   TestLaunch &range(Buffer &buffer);

@@ -54,15 +54,14 @@ TEST_CASE("a 2-D store undoes the swizzle and leaves what is outside the tensor 
   for (const Case c :
        {Case{Swizzle::None, 128, 0}, Case{Swizzle::None, 32, 0}, Case{Swizzle::B32, 32, 1},
         Case{Swizzle::B64, 64, 3}, Case{Swizzle::B128, 128, 7}})
-    for (const auto &[x, y] :
-         {std::pair{0, 0}, {64, 5}, {-16, -3}, {240, 30}, {1008, 0}, {0, -100}}) {
+    for (const auto &[x, y] : {std::pair{0, 0}, {64, 5}, {16, 3}, {240, 30}, {1008, 0}, {0, 100}}) {
       CAPTURE(c.inner);
       CAPTURE(c.lineMask);
       CAPTURE(x);
       CAPTURE(y);
-      // The last bytes of a row, which are no multiple of 16, are cut off too.
+      // A row ends after 315 bytes; those that are left of 16 are written with them.
       const int rows = 24, extentX = 315, extentY = 40, pitch = 336;
-      Buffer tensor("tensor", pitch * (extentY - 1) + extentX, true);
+      Buffer tensor("tensor", pitch * extentY, true);
       std::memset(tensor.data(), 0xee, tensor.bytes());
       TestLaunch launch(1, 64, 8192);
       launch
@@ -76,10 +75,11 @@ TEST_CASE("a 2-D store undoes the swizzle and leaves what is outside the tensor 
       REQUIRE(errorOf(launch, source) == "");
       int wrong = 0;
       for (int r = 0; r < extentY; ++r)
-        for (int k = 0; k < pitch && r * pitch + k < tensor.bytes(); ++k) {
+        for (int k = 0; k < pitch; ++k) {
           const int column = k - x, row = r - y;
           int expected = 0xee;
-          if (k < extentX && column >= 0 && column < c.inner && row >= 0 && row < rows) {
+          if (k < (extentX + 15) / 16 * 16 && column >= 0 && column < c.inner && row >= 0 &&
+              row < rows) {
             const int linear = row * c.inner + column;
             const int line = linear / 128, chunk = linear % 128 / 16;
             expected = sourceByte(line * 128 + (chunk ^ (line & c.lineMask)) * 16 + linear % 16);
@@ -283,6 +283,12 @@ TEST_CASE("maps, alignment and bounds of stores are checked") {
                  "outside the block's 8192 bytes"));
   CHECK(contains(run(right, 0, 1, false),
                  "tma_store_2d: a box of y, which the kernel may only read"));
+  const std::string negative = "is negative: a store may reach past the end of a tensor, not begin "
+                               "before it";
+  CHECK(contains(run(replaced(right, "tma_store_2d(map, 0, 0", "tma_store_2d(map, -16, 0")),
+                 "tma_store_2d: coordinate -16 of dimension 0 " + negative));
+  CHECK(contains(run(replaced(right, "tma_store_2d(map, 0, 0", "tma_store_2d(map, 0, -1")),
+                 "tma_store_2d: coordinate -1 of dimension 1 " + negative));
   Buffer y("y", 500, true);
   TestLaunch launch(1, 64, 8192);
   launch.map(mapOf(y, ElementType::F8E4M3FN, {128, 4}, {128}, {128, 4}, Swizzle::B128))
@@ -293,4 +299,26 @@ TEST_CASE("maps, alignment and bounds of stores are checked") {
       .integer(0);
   CHECK(contains(errorOf(launch, storeSource("tma_store_2d(map, 0, 0, base)")),
                  "the tensor of the map ends 12 bytes past the end of y"));
+}
+
+// Measured on an H200: what a row of the tensor leaves of 16 bytes is written as well.
+TEST_CASE("a store that writes past the end of its operand by whole 16 bytes") {
+  const auto run = [](int64_t bytes, bool hasRows) {
+    Buffer y("y", bytes, true);
+    TestLaunch launch(1, 64, 8192);
+    launch.map(mapOf(y, ElementType::F8E4M3FN, {123, 4}, {128}, {128, 4}, Swizzle::B128));
+    launch.rows(y, hasRows ? 123 : 0, hasRows ? 128 : 0)
+        .integer(512)
+        .integer(0)
+        .integer(0)
+        .integer(0);
+    return errorOf(launch, storeSource("tma_store_2d(map, 0, 0, base)"));
+  };
+  CHECK(run(512, false) == "");
+  CHECK(contains(run(507, false),
+                 "tma_store_2d: 128 bytes at offset 384 of y, which has 507 bytes: "
+                 "a store writes whole 16 bytes"));
+  CHECK(contains(run(512, true),
+                 "tma_store_2d: 128 bytes at offset 0 of y reach past the 123 bytes "
+                 "of row 0 (stride 128): a store writes whole 16 bytes"));
 }
