@@ -1,9 +1,12 @@
 // A libcuda.so.1 whose device is the emulator, for testing the GPU tests themselves (and the C API)
 // without a GPU. Device memory is host memory, streams run in order and at once, graphs are lists
 // of calls. Kernels are recognised by their cubins, which must come from <build>/gpu/bundle, or
-// from the folder that the file `bundle` names. Not installed, never linked by anything.
+// from the folders that the file `bundle` names: kernels of a bundle, or NAME.cubin beside the
+// NAME.cu that it was made from. Not installed, never linked by anything.
 #include "runtime/Driver.h"
+#include "runtime/emulator/Build.h"
 #include "runtime/emulator/Emulator.h"
+#include "runtime/emulator/TensorCopy.h"
 
 #include <algorithm>
 #include <atomic>
@@ -24,11 +27,17 @@ using namespace moejit;
 struct CUctx_st {
   int ordinal = 0;
 };
+/// A kernel that is no artifact.
+struct PlainUnit {
+  std::string cubin, source;
+};
 struct CUmod_st {
-  const Artifact *artifact = nullptr;
+  const Artifact *artifact = nullptr; ///< or `unit`
+  const PlainUnit *unit = nullptr;
 };
 struct CUfunc_st {
   const Artifact *artifact = nullptr;
+  const PlainUnit *unit = nullptr;
 };
 struct CUevent_st {};
 struct CUgraph_st {
@@ -55,14 +64,8 @@ constexpr cu::Status launchFailed = 719;
 CUctx_st contexts[2] = {{0}, {1}};
 thread_local cu::Context current = nullptr;
 CUstream_st defaultStream;
-std::mutex mutex; ///< guards the artifacts and the emulator's making
-
-/// What a fake CUtensorMap holds.
-struct FakeMap {
-  uint64_t address = 0;
-  uint64_t strideBytes[4] = {};
-};
-static_assert(sizeof(FakeMap) <= 128);
+std::mutex mutex; ///< guards the artifacts, the allocations and the emulator's making
+std::map<uint64_t, size_t> allocations; ///< bytes of each
 
 uint64_t elfBytes(const char *image) {
   if (std::memcmp(image,
@@ -78,24 +81,51 @@ uint64_t elfBytes(const char *image) {
   return sectionsAt + uint64_t(sectionBytes) * sectionCount;
 }
 
-/// The kernels of the folders that the file `bundle` of the work folder names, a line each, or else
-/// of the built-in one.
-std::vector<std::unique_ptr<Artifact>> readArtifacts() {
-  std::vector<std::unique_ptr<Artifact>> found;
+/// The folders that the file `bundle` of the work folder names, a line each, or else the built-in
+/// one.
+std::vector<std::string> folders() {
   std::vector<std::string> folders;
   std::ifstream list(MOEJIT_STAND_IN_WORK "/bundle");
   for (std::string folder; list >> folder;)
     folders.push_back(folder);
   if (folders.empty())
     folders.push_back(MOEJIT_STAND_IN_BUNDLE);
-  for (const std::string &folder : folders) {
+  return folders;
+}
+
+std::string contentsOf(const std::filesystem::path &file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// The unit whose cubin lies at `image`; null when there is none.
+const PlainUnit *unitOf(const char *image) {
+  static std::vector<std::unique_ptr<PlainUnit>> given;
+  for (const std::string &folder : folders()) {
+    std::error_code problem;
+    for (const auto &file : std::filesystem::directory_iterator(folder, problem)) {
+      std::filesystem::path path = file.path();
+      if (path.extension() != ".cubin")
+        continue;
+      const std::string cubin = contentsOf(path);
+      if (cubin.empty() || std::memcmp(image, cubin.data(), cubin.size()) != 0)
+        continue;
+      given.push_back(
+          std::make_unique<PlainUnit>(PlainUnit{cubin, contentsOf(path.replace_extension(".cu"))}));
+      return given.back().get();
+    }
+  }
+  return nullptr;
+}
+
+std::vector<std::unique_ptr<Artifact>> readArtifacts() {
+  std::vector<std::unique_ptr<Artifact>> found;
+  for (const std::string &folder : folders()) {
     std::error_code problem;
     for (const auto &file : std::filesystem::directory_iterator(folder, problem)) {
       if (file.path().extension() != ".kernel")
         continue;
-      std::ifstream in(file.path(), std::ios::binary);
-      std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-      if (Result<Artifact> artifact = deserialize(bytes))
+      if (Result<Artifact> artifact = deserialize(contentsOf(file.path())))
         found.push_back(std::make_unique<Artifact>(std::move(*artifact)));
     }
   }
@@ -176,8 +206,8 @@ GemmArguments argumentsOf(const Artifact &artifact, void **parameters) {
       bind(parameter.operand, valueOf(i));
       break;
     case KernelParameter::Kind::TensorMap: {
-      FakeMap map;
-      std::memcpy(&map, parameters[i], sizeof map);
+      const emulated::PackedMap map =
+          emulated::unpackTensorMap(*static_cast<const emulated::TensorMap *>(parameters[i]));
       const TensorMapRecipe &recipe = launch.tensorMaps[parameter.recipe];
       bind(recipe.operand, map.address);
       TensorArgument *tensor = argumentOf(arguments, recipe.operand);
@@ -204,6 +234,58 @@ std::string faultOfThisLaunch() {
     return std::pair<std::string, int>(word, every);
   }();
   return planned.second > 0 && ++launches % planned.second == 0 ? planned.first : std::string();
+}
+
+/// Launches a kernel that is no artifact; it may touch all that is allocated.
+cu::Status launchUnit(Emulator &on, const PlainUnit &unit, const cu::LaunchConfig &config,
+                      const std::vector<std::vector<char>> &parameters, const std::string &fault) {
+  Result<std::shared_ptr<const EmulatedModule>> module = on.load(unit.source);
+  if (!module) {
+    std::fprintf(stderr, "stand-in: %s\n", module.error().text().c_str());
+    return launchFailed;
+  }
+  EmulatedLaunch launch;
+  launch.blocks = config.grid[0];
+  launch.threads = config.block[0];
+  launch.sharedBytes = config.sharedBytes;
+  // Tensor maps are aligned.
+  std::vector<emulated::TensorMap> values(parameters.size());
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    std::memcpy(static_cast<void *>(&values[i]), parameters[i].data(), parameters[i].size());
+    launch.arguments.push_back(&values[i]);
+  }
+  uint8_t *last = nullptr; ///< what the last pointer points to
+  {
+    std::lock_guard guard(mutex);
+    for (const auto &[address, bytes] : allocations) {
+      launch.ranges.push_back(
+          {"memory", reinterpret_cast<void *>(address), static_cast<int64_t>(bytes), true});
+      for (const std::vector<char> &parameter : parameters)
+        if (uint64_t value = 0; parameter.size() == 8) {
+          std::memcpy(&value, parameter.data(), 8);
+          if (value >= address && value < address + bytes)
+            last = reinterpret_cast<uint8_t *>(value);
+        }
+    }
+  }
+  Result<EmulatorReport> report = on.run(**module, launch);
+  if (fault == "wrong" && last)
+    last[1] ^= 0x40;
+  if (report)
+    return cu::success;
+  std::fprintf(stderr, "stand-in: %s\n", report.error().text().c_str());
+  return launchFailed;
+}
+
+/// The values of the parameters of `unit`, which belong to the caller no longer than the call.
+std::vector<std::vector<char>> copyParameters(Emulator &on, const PlainUnit &unit,
+                                              void **parameters) {
+  std::vector<std::vector<char>> copied;
+  if (Result<std::shared_ptr<const EmulatedModule>> module = on.load(unit.source))
+    for (int i = 0; const int bytes = (*module)->parameterBytes(i); ++i)
+      copied.emplace_back(static_cast<char *>(parameters[i]),
+                          static_cast<char *>(parameters[i]) + bytes);
+  return copied;
 }
 
 /// Runs `work` now, or when the graph that `stream` captures is launched.
@@ -260,9 +342,10 @@ cu::Status cuCtxSynchronize() { return cu::success; }
 cu::Status cuModuleLoadData(cu::Module *module, const void *image) {
   std::lock_guard guard(mutex);
   const Artifact *artifact = artifactOf(static_cast<const char *>(image));
-  if (!artifact)
+  const PlainUnit *unit = artifact ? nullptr : unitOf(static_cast<const char *>(image));
+  if (!artifact && !unit)
     return cu::noBinaryForGpu;
-  *module = new CUmod_st{artifact};
+  *module = new CUmod_st{artifact, unit};
   return cu::success;
 }
 cu::Status cuModuleUnload(cu::Module module) {
@@ -270,49 +353,62 @@ cu::Status cuModuleUnload(cu::Module module) {
   return cu::success;
 }
 cu::Status cuModuleGetFunction(cu::Function *function, cu::Module module, const char *name) {
-  if (module->artifact->launch.entry != name)
+  if ((module->artifact ? module->artifact->launch.entry : "moejit_kernel") != std::string(name))
     return notFound;
-  *function = new CUfunc_st{module->artifact};
+  *function = new CUfunc_st{module->artifact, module->unit};
   return cu::success;
 }
 cu::Status cuFuncSetAttribute(cu::Function, int, int) { return cu::success; }
 cu::Status cuFuncGetAttribute(int *value, int, cu::Function) { return *value = 0, cu::success; }
 cu::Status cuLaunchKernelEx(const cu::LaunchConfig *config, cu::Function function,
                             void **parameters, void **) {
-  GemmArguments arguments = argumentsOf(*function->artifact, parameters);
+  Emulator *on = nullptr;
+  {
+    std::lock_guard guard(mutex);
+    on = emulator();
+  }
+  if (!on)
+    return put(config->stream, [] { return launchFailed; });
   const Artifact *artifact = function->artifact;
-  return put(config->stream, [arguments, artifact]() -> cu::Status {
-    Emulator *on = nullptr;
-    {
-      std::lock_guard guard(mutex);
-      on = emulator();
-    }
-    if (!on)
-      return launchFailed;
-    std::string fault = faultOfThisLaunch();
-    if (fault == "hang")
-      return notReady;
-    if (fault == "fault")
-      return illegalAddress;
-    if (fault == "crash")
-      std::abort();
-    Result<EmulatorReport> report = on->launch(*artifact, arguments);
-    if (fault == "wrong")
-      static_cast<uint8_t *>(arguments.y.data)[1] ^= 0x40;
-    if (report)
-      return cu::success;
-    std::fprintf(stderr, "stand-in: %s\n", report.error().text().c_str());
-    return launchFailed;
-  });
+  const PlainUnit *unit = function->unit;
+  GemmArguments arguments = artifact ? argumentsOf(*artifact, parameters) : GemmArguments();
+  std::vector<std::vector<char>> plain;
+  if (unit)
+    plain = copyParameters(*on, *unit, parameters);
+  return put(config->stream,
+             [arguments, artifact, unit, plain, on, config = *config]() -> cu::Status {
+               std::string fault = faultOfThisLaunch();
+               if (fault == "hang")
+                 return notReady;
+               if (fault == "fault")
+                 return illegalAddress;
+               if (fault == "crash")
+                 std::abort();
+               if (unit)
+                 return launchUnit(*on, *unit, config, plain, fault);
+               Result<EmulatorReport> report = on->launch(*artifact, arguments);
+               if (fault == "wrong")
+                 static_cast<uint8_t *>(arguments.y.data)[1] ^= 0x40;
+               if (report)
+                 return cu::success;
+               std::fprintf(stderr, "stand-in: %s\n", report.error().text().c_str());
+               return launchFailed;
+             });
 }
 /// NVRTC asks for it where it finds a driver.
 cu::Status cuGetExportTable(const void **table, const void *) { return *table = nullptr, notFound; }
 cu::Status cuMemAlloc_v2(cu::DevicePointer *pointer, size_t bytes) {
   void *data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   *pointer = reinterpret_cast<cu::DevicePointer>(data);
+  std::lock_guard guard(mutex);
+  allocations[*pointer] = bytes;
   return data ? cu::success : outOfMemory;
 }
 cu::Status cuMemFree_v2(cu::DevicePointer pointer) {
+  {
+    std::lock_guard guard(mutex);
+    allocations.erase(pointer);
+  }
   std::free(reinterpret_cast<void *>(pointer));
   return cu::success;
 }
@@ -400,15 +496,32 @@ cu::Status cuGraphExecDestroy(cu::GraphExec exec) {
   delete exec;
   return cu::success;
 }
-cu::Status cuTensorMapEncodeTiled(void *map, int, uint32_t rank, void *address, const uint64_t *,
-                                  const uint64_t *strideBytes, const uint32_t *, const uint32_t *,
-                                  int, int, int, int) {
-  FakeMap fake;
-  fake.address = reinterpret_cast<uint64_t>(address);
-  for (uint32_t d = 0; d + 1 < rank; ++d)
-    fake.strideBytes[d] = strideBytes[d];
-  std::memset(map, 0, 128);
-  std::memcpy(map, &fake, sizeof fake);
+/// The emulator's map in place of the driver's.
+cu::Status cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address,
+                                  const uint64_t *extents, const uint64_t *strideBytes,
+                                  const uint32_t *box, const uint32_t *, int, int swizzle, int,
+                                  int) {
+  TensorMapValues values;
+  values.type = type == 0   ? ElementType::F8E4M3FN
+                : type == 3 ? ElementType::I32
+                : type == 6 ? ElementType::F16
+                : type == 7 ? ElementType::F32
+                            : ElementType::BF16;
+  values.swizzle = static_cast<Swizzle>(swizzle);
+  values.rank = rank;
+  values.address = reinterpret_cast<uint64_t>(address);
+  for (uint32_t d = 0; d < rank && d < TensorMapValues::maxRank; ++d) {
+    values.extents[d] = extents[d];
+    values.box[d] = box[d];
+    if (d > 0)
+      values.strideBytes[d - 1] = strideBytes[d - 1];
+  }
+  Result<emulated::TensorMap> packed = emulated::packTensorMap(values);
+  if (!packed) {
+    std::fprintf(stderr, "stand-in: %s\n", packed.error().text().c_str());
+    return invalidValue;
+  }
+  std::memcpy(map, &*packed, sizeof *packed);
   return cu::success;
 }
 cu::Status cuGetProcAddress_v2(const char *symbol, void **function, int, uint64_t, int *status) {

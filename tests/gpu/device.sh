@@ -3,10 +3,10 @@
 # torch references, speed. Each step has a time limit and a failure stops nothing; tables and logs go to $OUT, a summary
 # comes last.
 # usage: device.sh [env|matrix|launch|memcheck|reference|speed|batched|bench|tune|startup|racecheck|initcheck|
-# synccheck|mutants|calibrate|bundle ...] (launch: only the launch tests of matrix, as for two GPUs; bench: moejit and its
-# peers; tune: as far as the time goes, from $TABLE on where that is given; mutants: the mutation proof, on every core and
-# no GPU, with the faults of the records in $RECORDS counted as run; bundle: every kernel of a pinned bundle, by a program
-# of the runtime alone)
+# synccheck|mutants|calibrate|instructions|bundle ...] (launch: only the launch tests of matrix, as for two GPUs; bench:
+# moejit and its peers; tune: as far as the time goes, from $TABLE on where that is given; mutants: the mutation proof, on
+# every core and no GPU, with the faults of the records in $RECORDS counted as run; calibrate, instructions: whole kernels
+# and single instructions beside the emulator; bundle: every kernel of a pinned bundle, by a program of the runtime alone)
 set -u
 started=$(date +%s)
 here=$(cd "$(dirname "$0")" && pwd)
@@ -193,6 +193,12 @@ for name in $steps; do
       --markdown "$1/calibration.md" >/dev/null' "$work" "$out"
     grep -a "^DIFFERS" "$logs/calibrate.log" | head -n 20 | cut -c1-300 | tee -a "$summary"
     tailOf calibrate 2
+    ;;
+  instructions)
+    cp "$staged/moejit-gpu-instructions" "$work/" && chmod +x "$work/moejit-gpu-instructions"
+    step instructions 90 bash -c '"$0/moejit-gpu-instructions" --work "$0/units-instructions" --rounds "${ROUNDS:-32}" \
+      --markdown "$1/instructions.md"' "$work" "$out"
+    tailOf instructions 20
     ;;
   *) note "== $name: no such step" ;;
   esac

@@ -25,6 +25,11 @@ if [ -x "$build/tests/gpu/moejit-gpu-calibrate" ]; then
 else
   echo "stage.sh: no $build/tests/gpu/moejit-gpu-calibrate; the step calibrate will not run" >&2
 fi
+if [ -x "$build/tests/gpu/moejit-gpu-instructions" ]; then
+  strip -o "$target/moejit-gpu-instructions" "$build/tests/gpu/moejit-gpu-instructions"
+else
+  echo "stage.sh: no $build/tests/gpu/moejit-gpu-instructions; the step instructions will not run" >&2
+fi
 library=$(ls "$build"/runtime/c/libmoejit.so 2>/dev/null || true)
 if [ -n "$library" ]; then
   strip --strip-unneeded -o "$target/libmoejit.so" "$library"
