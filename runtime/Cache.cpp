@@ -7,17 +7,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
-#include <thread>
 
 namespace moejit {
 namespace {
-
-/// Without a lock: how often a manifest is written that others replace, and what is waited before
-/// looking whether they did.
-constexpr int mostReplacements = 20;
-constexpr std::chrono::milliseconds settling(20);
 
 const IndexedRange *rangeOf(const std::vector<IndexedRange> &ranges, int64_t rows) {
   for (const IndexedRange &range : ranges)
@@ -339,30 +332,19 @@ Result<std::string> Cache::writeManifest() {
                              "minutes",
                              folder()),
                  {"call again when it has ended"}};
-  const std::string file(manifestName);
-  for (int round = 0; round <= mostReplacements; ++round) {
-    DiskCache::Seen before = disk->seen(file);
-    Result<std::string> text = listing();
-    if (!text)
-      return text;
-    // Without a lock, someone who listed less may have been the last to write: look again.
-    if (round > 0 && before == *text)
-      return sha256Hex(*text);
-    Result<bool> stored = disk->storeManifest(*text, before);
-    if (!stored)
-      return stored.error();
-    if (*stored && lock.state() == FileLock::State::Held)
-      return sha256Hex(*text);
-    std::this_thread::sleep_for(settling);
-    if (*stored && disk->seen(file) == *text)
-      return sha256Hex(*text);
-  }
-  return Error{
-      ErrorCode::IoError,
-      fmt::format("cache folder {}: others replaced {} {} times while it was written, and no "
-                  "lock can be had here",
-                  folder(), manifestName, mostReplacements),
-      {"call again when they have ended"}};
+  std::string text;
+  auto list = [&](const DiskCache::Seen &before) -> Result<std::optional<std::string>> {
+    Result<std::string> listed = listing();
+    if (!listed)
+      return listed.error();
+    text = *listed;
+    return before == text ? std::nullopt : std::optional(text);
+  };
+  Result<void> written = disk->replace(std::string(manifestName), lock.state(),
+                                       "call again when they have ended", list);
+  if (!written)
+    return written.error();
+  return sha256Hex(text);
 }
 
 } // namespace moejit

@@ -27,9 +27,10 @@ namespace {
 
 constexpr std::string_view kernelSuffix = ".kernel";
 constexpr int indexWaitMs = 5000;
+constexpr int removeWaitMs = 1000;      // what is being written is not stale
 constexpr int manifestWaitMs = 300'000; // whoever holds it reads every kernel
 constexpr int temporaryWaitMs = 1000;
-/// Without a lock: how often a range is entered that others replace, and what is waited before
+/// Without a lock: how often a file is written that others replace, and what is waited before
 /// looking whether they did: longer than anyone takes from comparing to renaming.
 constexpr int mostReplacements = 20;
 constexpr int settleMs = 20;
@@ -375,37 +376,51 @@ Result<bool> DiskCache::publish(const std::string &finalName, const std::string 
   return !isReplaced;
 }
 
+Result<void> DiskCache::replace(const std::string &name, FileLock::State lock,
+                                const std::string &remedy, const Revision &revise) const {
+  for (int round = 0; round <= mostReplacements; ++round) {
+    Seen before = seen(name);
+    Result<std::optional<std::string>> text = revise(before);
+    if (!text)
+      return text.error();
+    if (!*text)
+      return {};
+    Result<bool> published = publish(name, **text, &before);
+    if (!published)
+      return published.error();
+    if (*published && lock == FileLock::State::Held)
+      return {};
+    // Who read before this rename, and renames after it, drops what this one added. Not all wait
+    // equally long, or two would replace each other for ever.
+    auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+    std::this_thread::sleep_for(std::chrono::milliseconds(settleMs + (now / 1000) % settleMs));
+    if (*published && seen(name) == **text)
+      return {};
+  }
+  return Error{ErrorCode::IoError,
+               fmt::format("{}/{}: others replaced it {} times while it was written, and no lock "
+                           "can be had here",
+                           path, name, mostReplacements),
+               {remedy}};
+}
+
 Result<void> DiskCache::storeRange(const std::string &lookupKey, const IndexedRange &range) const {
-  std::string name = indexName(lookupKey);
   std::unique_lock turn(turns[std::hash<std::string>()(lookupKey) % turns.size()],
                         std::chrono::milliseconds(indexWaitMs));
   FileLock lock = FileLock::acquire(fd, keyName(lookupKey) + ".lock", indexWaitMs);
-  bool isAlone = lock.state() == FileLock::State::Held;
-  for (int round = 0; round <= mostReplacements; ++round) {
-    Seen before = seen(name);
+  auto enter = [&](const Seen &before) -> Result<std::optional<std::string>> {
     std::optional<CacheIndex> index = before ? parseIndex(*before) : std::nullopt;
     if (!index || index->lookupKey != lookupKey)
       index = {lookupKey, {}}; // what is damaged is written anew
     std::vector<IndexedRange> merged = withRange(index->ranges, range);
     if (merged == index->ranges)
-      return {};
-    Result<bool> published = publish(name, indexText({lookupKey, merged}), &before);
-    if (!published)
-      return published.error();
-    if (*published && isAlone)
-      return {};
-    // Who read before this rename, and renames after it, drops the range: the next round sees it.
-    // Not all wait equally long, or two would replace each other for ever.
-    auto now = std::chrono::steady_clock::now().time_since_epoch().count();
-    std::this_thread::sleep_for(std::chrono::milliseconds(settleMs + (now / 1000) % settleMs));
-  }
-  return Error{
-      ErrorCode::IoError,
-      fmt::format("{}/{}: others replaced it {} times while rows {} to {} were entered, and "
-                  "no lock can be had here",
-                  path, name, mostReplacements, range.minRows, range.maxRows),
-      {"let one process fill this folder, or several fill folders on a disk of their own "
-       "and join them: moejit cache merge"}};
+      return std::optional<std::string>();
+    return std::optional(indexText({lookupKey, merged}));
+  };
+  return replace(indexName(lookupKey), lock.state(),
+                 "let one process fill this folder, or several fill folders on a disk of their own "
+                 "and join them: moejit cache merge",
+                 enter);
 }
 
 bool DiskCache::breaksBundle(const std::string &lookupKey, const IndexedRange &range) const {
@@ -431,7 +446,8 @@ Result<void> DiskCache::store(const Artifact &artifact, int64_t minRows, int64_t
   if (Result<bool> published = publish(name + std::string(kernelSuffix), bytes); !published)
     return published.error();
   evict(name);
-  return indexed;
+  // Who clears the folder may have met the range before its kernel, and taken it for stale.
+  return indexed ? storeRange(artifact.lookupKey, {minRows, maxRows, name}) : indexed;
 }
 
 FileLock DiskCache::lockBuild(const std::string &name, int waitMs) const {
@@ -521,13 +537,19 @@ bool DiskCache::isExpected(const std::string &name) const {
 }
 
 Result<bool> DiskCache::removeIndex(const std::string &name) const {
-  FileLock lock = FileLock::acquire(fd, name.substr(0, name.rfind('.')) + ".lock", indexWaitMs);
+  FileLock lock = FileLock::acquire(fd, name.substr(0, name.rfind('.')) + ".lock", removeWaitMs);
+  // Its holder looks at the index no more when it has written it, and would miss what goes now.
+  if (lock.state() == FileLock::State::Busy)
+    return false;
   Result<std::string> text = readFile(name);
   std::optional<CacheIndex> index = text ? parseIndex(*text) : std::nullopt;
   if (index)
     for (const IndexedRange &range : index->ranges)
       if (isExpected(range.name))
         return false;
+  // Without locks someone may have entered a range since; who enters later than this looks again.
+  if (text && seen(name) != *text)
+    return false;
   if (Result<void> removed = removeFile(name); !removed)
     return removed.error();
   return true;
@@ -546,10 +568,6 @@ bool DiskCache::isHeld(const std::string &name) const {
 
 FileLock DiskCache::lockManifest() const {
   return FileLock::acquire(fd, "manifest.lock", manifestWaitMs);
-}
-
-Result<bool> DiskCache::storeManifest(const std::string &text, const Seen &before) const {
-  return publish(std::string(manifestName), text, &before);
 }
 
 } // namespace moejit

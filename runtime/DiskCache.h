@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -105,10 +106,14 @@ public:
   Result<void> remove(const std::string &name) const;
   /// What a file holds; nothing where it is absent or cannot be read.
   using Seen = std::optional<std::string>;
-  Seen seen(const std::string &name) const;
-  /// Writes `text` as the bundle's manifest. Returns false, and writes nothing, where the manifest
-  /// is no longer as it was `before`: someone else wrote it. Errors: IoError.
-  Result<bool> storeManifest(const std::string &text, const Seen &before) const;
+  /// From what a file holds, what it is to hold; nothing where it is right as it is.
+  using Revision = std::function<Result<std::optional<std::string>>(const Seen &)>;
+  /// Writes the file `name` as `revise` has it, and drops nothing that others write at the same
+  /// time: where `lock`, the state of the lock on the file, is not Held, it looks again after a
+  /// while, and revises what it finds. Errors: those of `revise`; IoError, which advises `remedy`
+  /// where others replaced the file again and again.
+  Result<void> replace(const std::string &name, FileLock::State lock, const std::string &remedy,
+                       const Revision &revise) const;
   /// Waits for the right to write the manifest, as lockBuild does.
   FileLock lockManifest() const;
 
@@ -123,8 +128,8 @@ public:
   Result<void> removeFile(const std::string &name) const;
   /// Whether the kernel `name` is there, or a living process is building it.
   bool isExpected(const std::string &name) const;
-  /// Removes the index `name` unless a kernel is expected that it names: a builder writes the index
-  /// first. Returns whether it is gone. Errors: IoError.
+  /// Removes the index `name` unless a kernel is expected that it names (a builder writes the index
+  /// first), or another process is writing it. Returns whether it is gone. Errors: IoError.
   Result<bool> removeIndex(const std::string &name) const;
 
   /// SHA-256 of the manifest that the folder was opened by; empty unless Bundle.
@@ -134,6 +139,7 @@ private:
   DiskCache() = default;
   Result<void> openManifest(const std::optional<std::string> &wantedSha256);
   Result<std::string> readListed(const std::string &name) const;
+  Seen seen(const std::string &name) const;
   /// Returns false, and publishes nothing, where `before` is given and not what is there.
   Result<bool> publish(const std::string &finalName, const std::string &bytes,
                        const Seen *before = nullptr) const;

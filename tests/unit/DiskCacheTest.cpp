@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <fcntl.h>
 #include <fstream>
 #include <limits>
@@ -104,6 +105,42 @@ TEST_CASE_FIXTURE(Fixture,
   for (int i = 0; i < count; ++i)
     CHECK(openIn(CacheMode::Bundle)->findByLookup(lookup, i));
   CHECK(warnings.empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "an index that another process is writing is not removed") {
+  Result<std::unique_ptr<DiskCache>> disk = DiskCache::open(folder.path, CacheMode::ReadWrite, 0);
+  REQUIRE(disk);
+  REQUIRE((*disk)->storeRange(lookup, {0, 9, keyName("a kernel that is gone")}));
+  const std::string name = keyName(lookup) + ".index";
+  {
+    FileLock writer = (*disk)->lockBuild(keyName(lookup), 0); // of the same name as the index's
+    REQUIRE(writer.state() == FileLock::State::Held);
+    CHECK(*(*disk)->removeIndex(name) == false);
+    CHECK(fs::exists(index));
+  }
+  CHECK(*(*disk)->removeIndex(name) == true);
+  CHECK(!fs::exists(index));
+}
+
+TEST_CASE_FIXTURE(Fixture, "who removes a stale index takes no range of a kernel that is put") {
+  // Nobody holds a build's lock, as where bundles are merged: the index is there before its kernel.
+  Result<std::unique_ptr<DiskCache>> disk = DiskCache::open(folder.path, CacheMode::ReadWrite, 0);
+  REQUIRE(disk);
+  std::atomic<bool> isDone = false;
+  std::thread remover([&] {
+    while (!isDone)
+      (void)(*disk)->removeIndex(keyName(lookup) + ".index");
+  });
+  const Artifact artifact = samples::artifact();
+  int lost = 0;
+  for (int i = 0; i < 100; ++i) {
+    REQUIRE((*disk)->remove(keyName(artifact.buildKey)));
+    REQUIRE((*disk)->store(artifact, 0, 9));
+    lost += (*disk)->ranges(lookup).ranges.size() != 1;
+  }
+  isDone = true;
+  remover.join();
+  CHECK(lost == 0);
 }
 
 TEST_CASE_FIXTURE(Fixture, "an index that cannot be written is told, and its kernel is found") {
