@@ -114,6 +114,14 @@ exit 1
         self.assertIn("launch: no", self.moejit("doctor", "--bundle", "later", expect=3).out)
         found, by_name = self.doctor("--bundle", "later", "--for", "emulate")
         self.assertEqual((found["canLaunch"], by_name["bundle"]["state"]), (False, "note"))
+        # Damage does not hide that: a whole copy would be too new as well.
+        victim = next((self.folder / "later").glob("*.kernel"))
+        victim.write_bytes(victim.read_bytes() + b"x")
+        found, _ = self.doctor("--bundle", "later", expect=3)
+        told = [finding for finding in found["findings"] if finding["what"] == "bundle"]
+        self.assertEqual([finding["state"] for finding in told], ["problem"] * 2)
+        self.assertIn("copy it again", told[0]["remedy"])
+        self.assertIn("update the driver", told[1]["remedy"])
 
     def test_the_state_of_the_cache(self):
         state = lambda *words, expect=0: self.doctor("--for", "compile", *words, expect=expect)[1]["cache"]

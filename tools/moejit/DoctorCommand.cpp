@@ -350,13 +350,14 @@ private:
       lack(true, "bundle",
            fmt::format("{}; {} files are not as the manifest says", text, audit->damaged()),
            "copy it again; moejit cache verify names the files");
-    else if (isTooOld)
+    // A copy that is whole would still be too new: both are told.
+    if (isTooOld)
       lack(mustLaunch, "bundle",
            fmt::format("{}; the driver here is for CUDA {}", text,
                        cudaVersionText(int(driverVersion))),
            "update the driver, or build the bundle with an NVRTC of the driver's CUDA version: "
            "moejit aot --nvrtc PATH");
-    else
+    if (!audit->damaged() && !isTooOld)
       add("bundle", text);
     if (arguments.words.empty() && !arguments.has("--spec"))
       return {};
