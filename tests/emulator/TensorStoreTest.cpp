@@ -322,3 +322,63 @@ TEST_CASE("a store that writes past the end of its operand by whole 16 bytes") {
                  "tma_store_2d: 128 bytes at offset 0 of y reach past the 123 bytes "
                  "of row 0 (stride 128): a store writes whole 16 bytes"));
 }
+
+// The end of a kernel: two buffers in turn, one thread stores, and a buffer is filled again when
+// the store before the last has read it.
+TEST_CASE("two buffers in turn run clean, and each of their parts is needed") {
+  const std::string turns = R"(
+  const int base = shared_base();
+  const int thread = thread_index();
+  for (int step = 0; step < 6; ++step) {
+    const int buffer = base + step % 2 * 512;
+    if (thread == 0) bulk_wait_read<1>();
+    bar_sync(0, 64);
+    st_shared_i32(buffer + thread * 8, step * 1000 + thread * 2);
+    st_shared_i32(buffer + thread * 8 + 4, step * 1000 + thread * 2 + 1);
+    fence_proxy_async();
+    bar_sync(0, 64);
+    if (thread == 0) {
+      tma_store_2d(map, 0, step * 4, buffer);
+      bulk_commit();
+    }
+  }
+  if (thread == 0) bulk_wait_read<0>();
+)";
+  const auto run = [](const std::string &body, uint64_t seed) {
+    Buffer y("y", 6 * 512, true);
+    std::memset(y.data(), 0xee, y.bytes());
+    TestLaunch launch(1, 64, 1024);
+    launch.map(mapOf(y, ElementType::F32, {32, 24}, {128}, {32, 4}, Swizzle::None)).range(y);
+    EmulatorOptions options = testOptions();
+    options.seed = seed;
+    const std::string text =
+        errorOf(launch, kernelSource("const __grid_constant__ TensorMap map", body), options);
+    if (text.empty())
+      for (int i = 0; i < 6 * 128; ++i)
+        CHECK(y.as<int>()[i] == i / 128 * 1000 + i % 128);
+    return text;
+  };
+  // The fence of the storing thread alone will do, behind the barrier.
+  const std::string late = replaced(turns, "fence_proxy_async();\n    bar_sync(0, 64);",
+                                    "bar_sync(0, 64);\n    fence_proxy_async();");
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    CHECK(run(turns, seed) == "");
+    CHECK(run(late, seed) == "");
+  }
+  for (const auto &[part, by] :
+       {std::pair<std::string, std::string>{"bulk_wait_read<1>();", "bulk_wait_read<2>();"},
+        {"if (thread == 0) bulk_wait_read<1>();\n    bar_sync(0, 64);", "bar_sync(0, 64);"},
+        {"if (thread == 0) bulk_wait_read<1>();\n    bar_sync(0, 64);",
+         "bar_sync(0, 64);\n    if (thread == 0) bulk_wait_read<1>();"},
+        {"fence_proxy_async();", ""},
+        {"fence_proxy_async();\n    bar_sync(0, 64);", "fence_proxy_async();"},
+        {"step % 2 * 512", "0"},
+        {"bulk_commit();", ""},
+        {"if (thread == 0) bulk_wait_read<0>();", ""}})
+    for (uint64_t seed = 0; seed < 3; ++seed) {
+      CAPTURE(part);
+      CAPTURE(by);
+      CAPTURE(seed);
+      CHECK(run(replaced(turns, part, by), seed) != "");
+    }
+}

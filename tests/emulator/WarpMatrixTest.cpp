@@ -241,3 +241,66 @@ TEST_CASE("cp.async, ldmatrix and mma make a product") {
       CHECK(y.as<float>()[8 * row + column] == float(sum)); // codes are such that no sum is rounded
     }
 }
+
+// The loop of a kernel before TMA: a ring of three stages that cp.async fills two steps ahead, one
+// barrier a step.
+TEST_CASE("a ring of stages runs clean, and each of its parts is needed") {
+  constexpr int depth = 256, steps = depth / 32;
+  const std::string ring = R"(
+  const int stage0 = base;
+  float d[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+  for (int step = 0; step < 2; ++step) {
+    if (thread < 48)
+      cp_async_cg_16(stage0 + step * 1152 + thread / 2 * 48 + thread % 2 * 16, x,
+                     thread / 2 * 256 + step * 32 + thread % 2 * 16);
+    cp_async_commit();
+  }
+  for (int step = 0; step < 8; ++step) {
+    cp_async_wait<1>();
+    bar_sync(0, 64);
+    const int next = step + 2;
+    if (next < 8 && thread < 48)
+      cp_async_cg_16(stage0 + next % 3 * 1152 + thread / 2 * 48 + thread % 2 * 16, x,
+                     thread / 2 * 256 + next * 32 + thread % 2 * 16);
+    cp_async_commit();
+    const int stage = stage0 + step % 3 * 1152;
+    int a[4], b[2];
+    ldmatrix_x4(stage + (lane % 16) * 48 + lane / 16 * 16, a);
+    ldmatrix_x2(stage + (16 + lane % 8) * 48 + lane / 8 % 2 * 16, b);
+    mma_m16n8k32_e4m3_e4m3(d, a, b);
+  }
+  for (int i = 0; i < 4; ++i)
+    st_global_f32(y, (thread / 32 * 128 + (lane / 4 + i / 2 * 8) * 8 + 2 * (lane % 4) + i % 2) * 4,
+                  d[i]);
+)";
+  Buffer x("x", (16 + 8) * depth, false), y("y", 1024, true);
+  std::mt19937 random(13);
+  for (int i = 0; i < (16 + 8) * depth; ++i)
+    x.data()[i] = static_cast<uint8_t>(random() % 2 << 7 | (0x30 + random() % 16));
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    CAPTURE(seed);
+    std::fill_n(y.data(), 1024, uint8_t(0xff));
+    REQUIRE(errorOfBody(ring, x, y, seed) == "");
+    for (int element = 0; element < 256; ++element) {
+      const int row = element / 8 % 16, column = element % 8;
+      double sum = 0;
+      for (int k = 0; k < 32 * steps; ++k)
+        sum += double(emulated::e4m3Values[x.data()[row * depth + k]]) *
+               double(emulated::e4m3Values[x.data()[(16 + column) * depth + k]]);
+      CHECK(y.as<float>()[element] == float(sum));
+    }
+  }
+  for (const auto &[part, by] :
+       {std::pair<std::string, std::string>{"cp_async_wait<1>();", "cp_async_wait<2>();"},
+        {"cp_async_wait<1>();", ""},
+        {"bar_sync(0, 64);", "syncwarp();"},
+        {"bar_sync(0, 64);", "syncwarp(); if (step == 0) bar_sync(0, 64);"},
+        {"next % 3", "next % 2"},
+        {"    cp_async_wait<1>();\n    bar_sync(0, 64);",
+         "    bar_sync(0, 64);\n    cp_async_wait<1>();"}})
+    for (uint64_t seed = 0; seed < 3; ++seed) {
+      CAPTURE(part);
+      CAPTURE(seed);
+      CHECK(errorOfBody(replaced(ring, part, by), x, y, seed) != "");
+    }
+}
