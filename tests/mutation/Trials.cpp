@@ -404,6 +404,16 @@ std::vector<Trial> quantizeTrials(const Spec &spec) {
     std::fill(zeros.x.begin(), zeros.x.end(), uint8_t(0));
     add("zeros", std::move(zeros));
   }
+  // The last box that is drawn has the largest: a scale read before that box is done is another.
+  // Which block is done first is left to chance, so there are several, most of one box for all but
+  // one of the four blocks.
+  for (int64_t rows : {1, 5, 9, 10, 11, 12, 12, 12, 12, 29, 33}) {
+    oracle::QuantizeProblem problem =
+        oracle::makeQuantizeProblem(spec, rows, 60 + trials.size(), plain);
+    oracle::writeElement(*spec.quantizeFrom, problem.x.data(),
+                         (rows - 1) * problem.xStride + placeOf(0, spec.k), -0x1p15);
+    add(fmt::format("the last of {} rows has the largest", rows), std::move(problem));
+  }
   // Each of the elements a thread has is the largest once, once infinite, in one
   // row after the other.
   for (int64_t element = 0; element < 8; ++element)
