@@ -55,12 +55,21 @@ const OptionalPass schedule[] = {
        options.step = plan.fitRows;
        return tile::createTileFitColumns(options);
      }},
-    {"tile-read-scales",
-     [](const KernelPlan &) -> std::unique_ptr<Pass> { return tile::createTileReadScales(); }},
     {"tile-skip-empty-rows",
      [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
        return skipsRows(plan) ? tile::createTileSkipEmptyRows() : nullptr;
      }},
+    // Behind the last batch there is, and before what hides behind each of them.
+    {"tile-tail-rows",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       if (plan.tailRows == 0)
+         return nullptr;
+       tile::TileTailRowsOptions options;
+       options.rows = plan.tailRows;
+       return tile::createTileTailRows(options);
+     }},
+    {"tile-read-scales",
+     [](const KernelPlan &) -> std::unique_ptr<Pass> { return tile::createTileReadScales(); }},
     {"tile-unswitch-rows",
      [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
        return skipsRows(plan) ? tile::createTileUnswitchRows() : nullptr;

@@ -60,7 +60,8 @@ bool hasCoarseSteps(const Spec &spec) {
 /// Upper bound of the shared memory a kernel of `plan` takes: ring slots of both operands, their
 /// scales and two barriers, the store buffers, the expert boundaries.
 int64_t sharedBytes(const KernelPlan &plan, const Spec &spec) {
-  int64_t slot = (plan.tileM + plan.tileN) * plan.tileK;
+  const int64_t rows = plan.tileM + plan.tailRows;
+  int64_t slot = (rows + plan.tileN) * plan.tileK;
   // Scales finer than a step come several times in it.
   StepsAlongK steps = stepsAlongK(spec, plan.tileK);
   auto timesInStep = [&](const ScaleLayout &layout) {
@@ -72,14 +73,19 @@ int64_t sharedBytes(const KernelPlan &plan, const Spec &spec) {
   // A vector comes with up to 16 bytes more.
   auto vectorBytes = [](int64_t entries) { return roundUp(entries * 4 + 16, 128); };
   if (spec.xScales.kGranule() != 0)
-    slot += timesInStep(spec.xScales) * vectorBytes(plan.tileM);
+    slot += timesInStep(spec.xScales) * vectorBytes(rows);
   // Weight scales of up to four ranges of columns are copied one by one, those of more as a vector.
   if (spec.wScales.kGranule() != 0) {
     int64_t columns = columnGranule(spec);
     bool isVector =
         spec.wScales.order == ScaleOrder::MnMajor && columns > 0 && columns < plan.tileN;
-    int64_t bytes = isVector ? vectorBytes(plan.tileN / columns) : 128 * 4;
-    slot += timesInStep(spec.wScales) * std::max<int64_t>(bytes, 128 * 4);
+    // Blocks that begin with tiles, or hold whole ones, are as many as fit; of others up to four.
+    bool isAligned = hasCoarseSteps(spec) && columns > 0 &&
+                     (plan.tileN % columns == 0 || columns % plan.tileN == 0);
+    int64_t bytes = 128 * (isAligned ? std::max<int64_t>(1, plan.tileN / columns) : 4);
+    if (isVector)
+      bytes = std::max(bytes, vectorBytes(plan.tileN / columns));
+    slot += timesInStep(spec.wScales) * bytes;
   }
   slot = roundUp(slot + 16, 1024);
   int64_t store = plan.store == StorePath::Staged ? 2304 * 4 * plan.warpgroups : 0;
@@ -148,27 +154,29 @@ KernelPlan decodePlan(const Spec &spec, const Target &target) {
   return plan;
 }
 
-/// A little more than 128 rows an expert: one tile of 192 holds them, so that weights pass through
-/// a processor once. Three warpgroups, 64 rows each.
-KernelPlan tallPlan(const Spec &spec, const Target &target) {
+/// About 128 rows an expert: the few rows past them go with the last tile, so that weights pass
+/// through a processor once. With sums of 16 such rows the consumers want all registers there are;
+/// sweeps of one row tile spare the producer, which gives them, a division. Short sums leave no
+/// room for as many (measured on an H200, uniform: 8 to 10 % over 128x256 tiles without at K =
+/// 2048, 15 % at 7168; at 768 4 % with 8 rows and nothing with 16; skewed 10 to 15 %).
+KernelPlan tailPlan(const Spec &spec, const Target &target) {
   KernelPlan plan = widePlan(spec, target);
-  plan.tileM = 192;
-  plan.tileN = 128;
-  plan.split = WarpgroupSplit::Rows;
-  plan.warpgroups = 3;
-  plan.consumerRegs = 152;
-  plan.producerRegs = 40; // of 32 a producer that loads live rows spills
+  plan.tailRows = 8;
+  if (spec.k >= 1536) {
+    plan.tailRows = 16;
+    plan.consumerRegs = 240;
+    plan.producerRegs = 24;
+    plan.raster = 1;
+  }
   fitStages(plan, spec, target);
   return plan;
 }
 
-/// Whether tall tiles are worth it for some row counts: long sums (measured on an H200: 14 % at
-/// K = 7168, and 10 % slower there where rows are skewed; at 2048 2 %, and 9 % slower), of scales
-/// that need few registers. Batched rows are few, and their gathering needs registers of the
-/// producer's.
-bool takesTallTiles(const Spec &spec) {
-  return spec.dispatch != Dispatch::Batched && spec.numExperts > 1 && spec.k >= 4096 &&
-         spec.n >= 1024 && hasCoarseSteps(spec) && spec.wScales.kGranule() != 0 &&
+/// Whether tails are worth it for some row counts: scales that need few registers. Batched rows are
+/// few, and gathered.
+bool takesTails(const Spec &spec) {
+  return spec.dispatch != Dispatch::Batched && spec.numExperts > 1 && spec.n >= 1024 &&
+         hasCoarseSteps(spec) && spec.xScales.kGranule() != 0 && spec.wScales.kGranule() != 0 &&
          spec.outType != ElementType::F32;
 }
 
@@ -184,8 +192,8 @@ KernelPlan pairedPlan(const Spec &spec, const Target &target) {
 
 /// Rows an expert, in the mean, from which on tiles of 128 rows are worth it.
 constexpr int64_t wideRows = 48;
-/// Rows an expert for which tall tiles are.
-constexpr int64_t leastTallRows = 112, mostTallRows = 144;
+/// Rows an expert for which tails are.
+constexpr int64_t leastTailRows = 104, mostTailRows = 152;
 /// Rows an expert from which on blocks in pairs are.
 constexpr int64_t pairedRows = 208;
 /// Rows an expert of which tiles of 128 rows are two or one and a bit: where columns are few, the
@@ -211,9 +219,9 @@ std::vector<PlannedRange> gemmPlanRanges(const Spec &spec, const Target &target)
   if (experts > 1 && wideTiles < 3 * processors) {
     add(leastUnevenRows, narrow);
     add(mostUnevenRows, wide);
-  } else if (takesTallTiles(spec)) {
-    add(leastTallRows, tallPlan(spec, target));
-    add(mostTallRows, wide);
+  } else if (takesTails(spec)) {
+    add(leastTailRows, tailPlan(spec, target));
+    add(mostTailRows, wide);
     if (const KernelPlan paired = pairedPlan(spec, target); paired != wide)
       add(pairedRows, paired);
   }
@@ -339,6 +347,13 @@ Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &
                               "divides the {} rows of a tile",
                               plan.fitRows, plan.tileM),
                   "the loop over K is there once for each width");
+  if (plan.tailRows != 0 &&
+      (plan.swapOperands || plan.liveRows != 0 || plan.clusterSide == ClusterSide::Rows))
+    return refuse("plan: tailRows takes tiles whose rows are rows of a wgmma and loaded together",
+                  "use swapOperands = false, liveRows = 0, clusterSide = columns");
+  if (plan.tailRows != 0 && (plan.tailRows < 8 || plan.tailRows > 32 || plan.tailRows % 8 != 0))
+    return refuse(fmt::format("plan: tailRows is {}, expected 0, 8, 16, 24 or 32", plan.tailRows),
+                  "a wgmma has a multiple of 8 columns, and sums of more leave no registers");
   // setmaxnreg takes these (PTX ISA), and waits forever for registers the block was not given.
   if (plan.specializeWarps)
     for (auto [name, count] : {std::pair("producerRegs", plan.producerRegs),

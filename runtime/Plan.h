@@ -46,6 +46,8 @@ std::span<const char *const> namesOf(ClusterSide);
   X(int64_t, raster, 16, "row tiles that share one sweep over the columns")                        \
   X(StorePath, store, StorePath::Staged, "how results reach global memory")                        \
   X(int64_t, liveRows, 0, "rows of x of one load, where a tile may have fewer; 0: all in one")     \
+  X(int64_t, tailRows, 0,                                                                          \
+    "rows past whole tiles that the last one takes too, as columns; 0: none")                      \
   X(bool, swapOperands, false, "weights give the 64 rows of a wgmma, rows of x its columns")       \
   X(int64_t, fitRows, 0, "rows from one width of those wgmmas to the next; 0: all of one width")   \
   X(bool, skipEmptyRows, true, "64-row batches past the last row issue no wgmma")                  \

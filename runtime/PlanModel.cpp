@@ -39,13 +39,20 @@ struct RowDraw {
   double fragments = 0; ///< of 64 rows, where rows come `unit` at a time
 };
 
-/// Tiles come in sets of `together`: those of a cluster that lack rows are taken all the same.
-RowDraw drawRows(int64_t rows, int64_t experts, int64_t tileM, int64_t together, int64_t unit) {
+/// Tiles come in sets of `together`: those of a cluster that lack rows are taken all the same. The
+/// last tile takes up to `tail` rows more, which cost as many columns of a fragment.
+RowDraw drawRows(int64_t rows, int64_t experts, int64_t tileM, int64_t tail, int64_t together,
+                 int64_t unit) {
   RowDraw mean;
   auto add = [&](int64_t count, double weight) {
     mean.active += count > 0 ? weight : 0;
-    mean.tiles += weight * double(ceilDivide(count, tileM * together) * together);
-    mean.fragments += weight * double(ceilDivide(count, unit) * unit) / 64;
+    const int64_t own = std::max(count - tail, std::min<int64_t>(count, tileM));
+    const int64_t tiles = ceilDivide(own, tileM * together) * together;
+    const int64_t asRows = std::min(count, tiles * tileM);
+    mean.tiles += weight * double(tiles);
+    mean.fragments += weight * double(ceilDivide(asRows, unit) * unit) / 64;
+    if (count > asRows)
+      mean.fragments += weight * double(tail) / 64;
   };
   if (experts <= 1 || rows == 0) {
     add(rows, 1);
@@ -146,7 +153,8 @@ PlanEstimate estimatePlan(const KernelPlan &plan, const Spec &spec, const Target
   // Of what the tiles of a cluster share, each block loads its part.
   const int64_t beside = plan.clusterSide == ClusterSide::Columns ? plan.cluster : 1;
   const int64_t below = plan.clusterSide == ClusterSide::Rows ? plan.cluster : 1;
-  RowDraw draw = drawRows(rows, spec.numExperts, plan.tileM, below, rowsOfDots(plan));
+  RowDraw draw =
+      drawRows(rows, spec.numExperts, plan.tileM, plan.tailRows, below, rowsOfDots(plan));
   auto columns = double(ceilDivide(spec.n, plan.tileN * beside) * beside);
   auto experts = double(spec.numExperts);
   estimate.activeExperts = draw.active * experts;
@@ -188,9 +196,10 @@ PlanEstimate estimatePlan(const KernelPlan &plan, const Spec &spec, const Target
                        estimate.tiles * steps * fitted::scaledStepCycles * 2 /
                            double(plan.warpgroups) * scale
                  : estimate.fragments * steps * tileColumns * fitted::columnCycles * scale;
-  estimate.copyUs = estimate.tiles * steps *
-                    double((plan.tileM / beside + plan.tileN / below) * plan.tileK) /
-                    copyBytesPerCycle * scale;
+  estimate.copyUs =
+      estimate.tiles * steps *
+      double(((plan.tileM + plan.tailRows) / beside + plan.tileN / below) * plan.tileK) /
+      copyBytesPerCycle * scale;
   estimate.tileUs = estimate.tiles * fitted::tileCycles * scale;
   // Without slots to run ahead, or without a warp that does, copies and dots take turns.
   bool isPipelined = plan.stages > 1 && plan.specializeWarps;
@@ -290,6 +299,8 @@ std::vector<KernelPlan> neighbourPlans(const KernelPlan &plan, const Spec &spec,
     with([](KernelPlan &p) { p.swapOperands = !p.swapOperands; });
     for (int64_t fitRows : {0, 16, 32, 64})
       with([&](KernelPlan &p) { p.fitRows = fitRows; });
+    for (int64_t tailRows : {0, 16})
+      with([&](KernelPlan &p) { p.tailRows = tailRows; });
   }
   plans.erase(plans.begin());
   return plans;
@@ -330,7 +341,8 @@ PlanExplanation explainPlan(const Spec &spec, const Target &target, int64_t rows
     auto isSeen = [&](const KernelPlan &other) {
       return plan.tileM != other.tileM || plan.tileN != other.tileN ||
              plan.scheduler != other.scheduler || plan.weightPolicy != other.weightPolicy ||
-             plan.swapOperands != other.swapOperands || plan.fitRows != other.fitRows;
+             plan.swapOperands != other.swapOperands || plan.fitRows != other.fitRows ||
+             plan.tailRows != other.tailRows;
     };
     bool isNew = isSeen(why.plan) &&
                  std::all_of(why.alternatives.begin(), why.alternatives.end(),

@@ -418,6 +418,21 @@ void addSwapped(std::vector<BundleEntry> &entries, TunedTable &table, const Spec
   add(entries, name + ".swapped", groups, small);
 }
 
+/// Plans whose last tiles take rows past whole ones.
+void addTails(std::vector<BundleEntry> &entries, TunedTable &table, const Spec &small,
+              const std::string &name, const char *groups) {
+  TunedSpec tuned = {canonicalText(small), {}};
+  for (const char *text :
+       {"tailRows=16,unrollSlots=true", "tailRows=8,scheduler=static,store=direct",
+        "tileM=64,tailRows=24,tileN=128,stages=6", "tailRows=16,cluster=2,stages=3"}) {
+    const int64_t first = 100 * int64_t(tuned.ranges.size());
+    tuned.ranges.push_back({first, first + 99, first, *parsePlan(text, KernelPlan()), 0, 0});
+  }
+  tuned.ranges.back().maxRows = INT64_MAX;
+  table.specs.push_back(tuned);
+  add(entries, name + ".tails", groups, small);
+}
+
 /// What kernels of the matrix are too small for: every plan that large ones are given, on small
 /// extents. Enters into `table` which plans those are.
 void addFamilies(std::vector<BundleEntry> &entries, TunedTable &table) {
@@ -441,6 +456,10 @@ void addFamilies(std::vector<BundleEntry> &entries, TunedTable &table) {
     add(entries, nameOf(small, w.name, x.name) + ".families",
         dispatch == Dispatch::Grouped ? "matrix quick" : "matrix", small);
     addSwapped(entries, table, specOf(dispatch, w, x, ElementType::BF16, {5, 456, 720}),
+               nameOf(small, w.name, x.name),
+               dispatch == Dispatch::Grouped ? "matrix quick" : "matrix");
+    if (!isBatched)
+      addTails(entries, table, specOf(dispatch, w, x, ElementType::BF16, {5, 520, 720}),
                nameOf(small, w.name, x.name),
                dispatch == Dispatch::Grouped ? "matrix quick" : "matrix");
     if (!isBatched)

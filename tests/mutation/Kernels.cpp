@@ -43,6 +43,13 @@ struct Recipe {
 void flat(KernelPlan &plan) { plan.raster = 1; }
 void queued(KernelPlan &plan) { plan.scheduler = SchedulerKind::Queue; }
 void checked(KernelPlan &plan) { plan.checked = true; }
+/// As planRanges gives it to kernels of more columns.
+void tailed(KernelPlan &plan) {
+  plan.tailRows = 16;
+  plan.consumerRegs = 240;
+  plan.producerRegs = 24;
+  plan.raster = 1;
+}
 
 ScaleLayout dynamic(std::vector<Granule> granule, ElementType type = ElementType::F32) {
   return {std::move(granule), type, ScaleSource::Dynamic};
@@ -58,6 +65,7 @@ const std::vector<Recipe> &recipes() {
       // Ten steps of K: constants that are off by little show late.
       {"grouped.few-rows", with(blockScaled(), [](Spec &s) { s.k = 1168; }), 0},
       {"grouped.many-rows", blockScaled(), 1},
+      {"grouped.tails", with(blockScaled(), [](Spec &s) { s.k = 272; }), 1, tailed},
       {"grouped.queue", with(blockScaled(), [](Spec &s) { s.k = 272; }), 0, queued},
       {"grouped.checked", with(blockScaled(), [](Spec &s) { s.k = 272; }), 0, checked},
       {"grouped.unscheduled", with(blockScaled(), [](Spec &s) { s.k = 272; }), 1, nullptr,

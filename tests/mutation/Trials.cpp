@@ -94,6 +94,13 @@ std::vector<Trial> gemmTrials(const Spec &spec, const KernelPlan &plan) {
     leading.options.leadingRows = plan.tileM + 1;
     launches.push_back(leading);
   }
+  if (const int64_t tail = plan.tailRows; tail > 0 && spec.dispatch == Dispatch::Grouped) {
+    const int64_t t = plan.tileM;
+    for (std::vector<int64_t> counts : {std::vector<int64_t>{t + tail, t + tail + 1, t + 1},
+                                        {2 * t + tail - 1, tail, 2 * t + tail + 1}})
+      launches.push_back({"tails, whole and one row past them", 6 * t,
+                          oracle::Routing::fromCounts(std::move(counts))});
+  }
   if (spec.dispatch == Dispatch::Masked)
     // First tiles of blocks in one buffer after the other.
     for (std::vector<int64_t> counts :

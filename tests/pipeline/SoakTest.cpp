@@ -35,6 +35,7 @@ KernelPlan randomPlan(oracle::Random &random, const Spec &spec) {
     plan.liveRows = any({0, 0, 8, 16, 32, 64});
     plan.swapOperands = random.below(2);
     plan.fitRows = plan.swapOperands ? any({0, 16, 32, 64}) : 0;
+    plan.tailRows = any({0, 0, 8, 16, 24, 32});
     plan.skipEmptyRows = random.below(2);
     plan.hoistRelease = random.below(2);
     plan.unrollSlots = random.below(2);

@@ -66,6 +66,15 @@ KernelPlan swappedPlan() {
   return plan;
 }
 
+/// The same with rows past whole tiles in the last.
+KernelPlan tailPlan() {
+  KernelPlan plan = busyPlan();
+  plan.tailRows = 16;
+  plan.liveRows = 0;
+  plan.clusterSide = ClusterSide::Columns;
+  return plan;
+}
+
 struct NamedPlan {
   std::string name;
   KernelPlan plan;
@@ -135,6 +144,12 @@ std::vector<NamedPlan> variedPlans() {
   KernelPlan swappedWide = swappedPlan();
   swappedWide.tileN = 256; // two fragments of 64 weights each
   swappedWide.unrollSlots = false;
+  KernelPlan tailAlike = tailPlan();
+  tailAlike.tileM = 64;
+  tailAlike.tailRows = 8;
+  tailAlike.cluster = 1;
+  tailAlike.specializeWarps = false;
+  tailAlike.store = StorePath::Direct;
   return {{"rows divided", rows},
           {"three warpgroups", three},
           {"64x128, eight slots", deep},
@@ -151,7 +166,8 @@ std::vector<NamedPlan> variedPlans() {
           {"swapped, 64x128, direct stores", swappedDirect},
           {"swapped, 192x128, one width", swappedTall},
           {"swapped, rows divided", swappedRows},
-          {"swapped, 128x256", swappedWide}};
+          {"swapped, 128x256", swappedWide},
+          {"tails, warps alike", tailAlike}};
 }
 
 /// None, all, each alone, all but each, and `count` drawn by `seed`.
@@ -216,7 +232,9 @@ TEST_CASE("subset of every optional pass does something for a busy plan") {
       if (pass == "tile-deepen-quantize" || pass == "tile-share-granules")
         continue; // of quantizations: QuantizeTest.cpp
       const bool swaps = pass == "tile-swap-operands" || pass == "tile-fit-columns";
-      const KernelPlan plan = swaps ? swappedPlan() : busyPlan();
+      const KernelPlan plan = swaps                      ? swappedPlan()
+                              : pass == "tile-tail-rows" ? tailPlan()
+                                                         : busyPlan();
       CHECK(build(spec, plan, {pass}).source != build(spec, plan).source);
     }
   }
@@ -228,6 +246,8 @@ TEST_CASE("subset part 2") { checkSubsets(channelByToken(), busyPlan(), 0); }
 TEST_CASE("subset part 3") { checkSubsets(channelByToken(), busyPlan(), 1); }
 TEST_CASE("subset part 5") { checkSubsets(blockScaled(), swappedPlan(), 0); }
 TEST_CASE("subset part 6") { checkSubsets(blockScaled(), swappedPlan(), 1); }
+TEST_CASE("subset part 7") { checkSubsets(blockScaled(), tailPlan(), 0); }
+TEST_CASE("subset part 8") { checkSubsets(channelByToken(), tailPlan(), 1); }
 TEST_CASE("subset part 4") {
   for (const Spec &spec : {blockScaled(), channelByToken()})
     for (const NamedPlan &plan : variedPlans()) {

@@ -220,6 +220,23 @@ TEST_CASE("a cluster halves the copies of what its tiles share, and pays for til
   CHECK(estimate("cluster=2", 640).tiles == 5 * 16);
 }
 
+TEST_CASE("rows past whole tiles cost a tile only where the last does not take them") {
+  const Spec spec = specOf(Scales::Row, 1, 4096, 7168);
+  auto estimate = [&](const char *change, int64_t rows) {
+    return estimatePlan(planOf(change), spec, Target(), rows);
+  };
+  const double columns = 4096 / 256;
+  CHECK(estimate("tailRows=0", 140).tiles == 2 * columns);
+  CHECK(estimate("tailRows=16", 140).tiles == columns);
+  CHECK(estimate("tailRows=16", 140).fragments == doctest::Approx(2.25 * columns));
+  CHECK(estimate("tailRows=16", 128).fragments == doctest::Approx(2 * columns));
+  CHECK(estimate("tailRows=16", 145).tiles == 2 * columns);
+  CHECK(estimate("tailRows=16", 145).fragments == doctest::Approx(3 * columns));
+  CHECK(estimate("tailRows=16", 5).tiles == columns);
+  CHECK(estimate("tailRows=16", 128).copyUs ==
+        doctest::Approx(estimate("tailRows=0", 128).copyUs * (144 + 256) / (128 + 256)));
+}
+
 TEST_CASE("swapped operands cost dots for the rows there are, by the width that fits") {
   const Spec spec = specOf(Scales::Row, 1, 4096, 7168);
   auto fragments = [&](const char *change, int64_t rows) {

@@ -58,21 +58,23 @@ TEST_CASE("few rows an expert give 64-row tiles, many give 128-row tiles") {
   CHECK(choosePlan(few, Target(), 8 * 256).tileM == 128);
 }
 
-TEST_CASE("a little more than 128 rows an expert give tiles that hold them all") {
+TEST_CASE("a little more than 128 rows an expert give tiles that take them along") {
   Spec spec = blockScaled(32, 4096, 7168);
-  CHECK(choosePlan(spec, Target(), 32 * 112 - 1).tileM == 128);
-  CHECK(choosePlan(spec, Target(), 32 * 112).tileM == 192);
-  CHECK(choosePlan(spec, Target(), 32 * 144 - 1).tileM == 192);
-  CHECK(choosePlan(spec, Target(), 32 * 144).tileM == 128);
-  CHECK(choosePlan(blockScaled(32, 4096, 1536), Target(), 32 * 128).tileM == 128);
-  CHECK(choosePlan(blockScaled(32, 7168, 2048), Target(), 32 * 128).tileM == 128);
-  CHECK(choosePlan(blockScaled(32, 4096, 4096), Target(), 32 * 128).tileM == 192);
+  CHECK(choosePlan(spec, Target(), 32 * 104 - 1).tailRows == 0);
+  CHECK(choosePlan(spec, Target(), 32 * 104).tailRows == 16);
+  CHECK(choosePlan(spec, Target(), 32 * 152 - 1).tailRows == 16);
+  CHECK(choosePlan(spec, Target(), 32 * 152).tailRows == 0);
+  CHECK(choosePlan(blockScaled(32, 4096, 1536), Target(), 32 * 128).tailRows == 16);
+  CHECK(choosePlan(blockScaled(128, 2048, 768), Target(), 128 * 128).tailRows == 8);
+  // All of DeepSeek-V3's experts on one GPU: their boundaries fit beside four slots.
+  CHECK(choosePlan(blockScaled(256, 4096, 7168), Target(), 256 * 128).tailRows == 16);
+  CHECK(choosePlan(blockScaled(256, 4096, 7168), Target(), 256 * 128).stages == 4);
   spec.dispatch = Dispatch::Batched;
-  CHECK(choosePlan(spec, Target(), 32 * 128).tileM == 128);
+  CHECK(choosePlan(spec, Target(), 32 * 128).tailRows == 0);
   spec.dispatch = Dispatch::Grouped;
   CHECK(choosePlan(spec, Target(), 32 * 512).unrollSlots);
   spec.wScales.granule[1] = Granule::of(32);
-  CHECK(choosePlan(spec, Target(), 32 * 128).tileM == 128);
+  CHECK(choosePlan(spec, Target(), 32 * 128).tailRows == 0);
   CHECK(!choosePlan(spec, Target(), 32 * 512).unrollSlots);
 }
 
@@ -122,6 +124,7 @@ TEST_CASE("plans that differ in any field have different texts") {
   add([](KernelPlan &plan) { plan.weightPolicy = CachePolicy::EvictFirst; });
   add([](KernelPlan &plan) { plan.swapOperands = true; });
   add([](KernelPlan &plan) { plan.fitRows = 32; });
+  add([](KernelPlan &plan) { plan.tailRows = 16; });
   add([](KernelPlan &plan) { plan.cluster = 2; });
   add([](KernelPlan &plan) { plan.clusterSide = ClusterSide::Rows; });
   CHECK(planText(base).starts_with("tileM=128,tileN=256,tileK=128,stages=4,"));
@@ -160,6 +163,17 @@ TEST_CASE("plans that cannot work are refused with what would") {
   // With operands swapped columns come in the 64 rows of a wgmma, and rows by the eight.
   CHECK(refusal([](KernelPlan &plan) { plan.fitRows = 32; }).find("takes swapOperands") !=
         std::string::npos);
+  for (int64_t tailRows : {INT64_MIN, int64_t(-8), int64_t(4), int64_t(12), int64_t(40), INT64_MAX})
+    CHECK(refusal([&](KernelPlan &plan) { plan.tailRows = tailRows; }).find("tailRows is") !=
+          std::string::npos);
+  CHECK(refusal([](KernelPlan &plan) { plan.tailRows = 16; }) == "");
+  for (auto change : {+[](KernelPlan &plan) { plan.swapOperands = true; },
+                      +[](KernelPlan &plan) { plan.liveRows = 32; },
+                      +[](KernelPlan &plan) { plan.clusterSide = ClusterSide::Rows; }})
+    CHECK(refusal([&](KernelPlan &plan) {
+            plan.tailRows = 16;
+            change(plan);
+          }).find("tailRows takes tiles") != std::string::npos);
   for (int64_t fitRows : {INT64_MIN, int64_t(8), int64_t(20), int64_t(48), INT64_MAX})
     CHECK(refusal([&](KernelPlan &plan) {
             plan.swapOperands = true;

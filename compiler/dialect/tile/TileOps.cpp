@@ -98,6 +98,11 @@ int64_t KernelOp::getThreads() { return 128 * (getWarpgroups() + (hasRoles() ? 1
 LogicalResult SchedulerOp::verify() {
   if (getTileM() < 1 || getTileN() < 1 || getColumns() < 1 || getRaster() < 1)
     return emitOpError("tile, columns and raster must be positive");
+  if (getTail() && (*getTail() < 8 || *getTail() % 8 != 0 || *getTail() >= getTileM()))
+    return emitOpError("has tails of a multiple of 8 rows, fewer than its tile's ")
+           << static_cast<int64_t>(getTileM()) << ", got " << static_cast<int64_t>(*getTail());
+  if (getTail() && getCluster() == Side::Rows)
+    return emitOpError("has tails, or clusters along rows; not both");
   if (getOffsets() && getOffsets().getType().getShape() !=
                           ArrayRef<int64_t>{static_cast<int64_t>(getExperts()) + 1})
     return emitOpError("of ") << getExperts() << " experts reads " << getExperts() + 1
@@ -271,6 +276,32 @@ LogicalResult CopyOp::verify() {
     return emitOpError("sends all rows of a box to other blocks, or gathers them or copies the "
                        "first only; not both");
   return verifyCluster(*this, getMulticast());
+}
+
+LogicalResult FieldOp::verify() {
+  if (getFrom() % 8 != 0)
+    return emitOpError("starts at a multiple of 8 rows, got ") << static_cast<int64_t>(getFrom());
+  auto await = getSlot().getDefiningOp<AwaitOp>();
+  auto ring = await ? await.getRing().getDefiningOp<RingOp>() : RingOp();
+  if (!ring || getField() >= ring.getFields().size())
+    return success(); // said where the ring is lowered
+  BlockType held = ring.getField(getField()), block = getResult().getType();
+  std::optional<FieldLayout> layout = fieldLayout(held);
+  if (!layout || held == block)
+    return success();
+  // Rows of a matrix, entries of a vector.
+  const bool isMatrix = layout->kind == FieldLayout::Kind::Matrix;
+  ArrayRef<int64_t> whole = held.getShape(), part = block.getShape();
+  const size_t along = whole.size() - (isMatrix ? 2 : 1);
+  bool isPart = held.getElementType() == block.getElementType() && whole.size() == part.size() &&
+                whole.size() >= 2 && layout->kind != FieldLayout::Kind::Scalars;
+  for (size_t d = 0; isPart && d < whole.size(); ++d)
+    isPart =
+        d == along ? getFrom() + part[d] <= static_cast<uint64_t>(whole[d]) : whole[d] == part[d];
+  if (!isPart)
+    return emitOpError("takes ") << block << " from row " << static_cast<int64_t>(getFrom())
+                                 << " on of a field " << held;
+  return success();
 }
 
 //===-- Compute

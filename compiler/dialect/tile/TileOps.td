@@ -101,6 +101,9 @@ def Tile_SchedulerOp : Tile_Op<"scheduler", [AttrSizedOperandSegments]> {
     `static` order gives block b the tiles b, b + blocks, …. `queue` order gives it tile b, then what it draws from
     `counter`, an i32 in global memory that is zero when the kernel starts.
 
+    With `tail` the last tile of an expert's rows, or of those no expert owns, has up to so many rows more: a tile of their own
+    they get only where there are more.
+
     With `cluster columns` (or `rows`) the blocks of a cluster take neighbouring tiles of a row (or a column) of tiles of one
     expert, together: as many of them are what is counted and drawn. Where fewer are left, the blocks past the last take it
     too, with no rows.
@@ -112,10 +115,11 @@ def Tile_SchedulerOp : Tile_Op<"scheduler", [AttrSizedOperandSegments]> {
   let arguments = (ins Optional<Tile_View>:$offsets, Optional<Tile_View>:$counts, Optional<Tile_View>:$ids, Optional<Tile_View>:$map,
                        Optional<Tile_View>:$counter, I64Attr:$tile_m, I64Attr:$tile_n, I64Attr:$columns,
                        I64Attr:$experts, Tile_OrderAttr:$order, I64Attr:$raster, UnitAttr:$zeroed,
-                       OptionalAttr<Tile_SideAttr>:$cluster, OptionalAttr<I64Attr>:$shared_offset);
+                       OptionalAttr<Tile_SideAttr>:$cluster, OptionalAttr<I64Attr>:$shared_offset,
+                       OptionalAttr<I64Attr>:$tail);
   let results = (outs Tile_Scheduler:$result);
   let assemblyFormat = [{
-    (`grouped` `(` $offsets^ `)`)? (`masked` `(` $counts^ `:` type($counts) `)`)? (`batched` `(` $ids^ `:` type($ids) `)`)? (`map` `(` $map^ `:` type($map) `)`)? `tile` `[` $tile_m `,` $tile_n `]` `columns` $columns `experts` $experts
+    (`grouped` `(` $offsets^ `)`)? (`masked` `(` $counts^ `:` type($counts) `)`)? (`batched` `(` $ids^ `:` type($ids) `)`)? (`map` `(` $map^ `:` type($map) `)`)? `tile` `[` $tile_m `,` $tile_n `]` (`tail` $tail^)? `columns` $columns `experts` $experts
     `order` $order (`counter` `(` $counter^ `:` type($counter) `)`)? `raster` $raster (`zeroed` $zeroed^)? (`cluster` $cluster^)? attr-dict
     (`:` type($offsets)^)?
   }];
@@ -274,13 +278,18 @@ def Tile_AwaitOp : Tile_Op<"await"> {
 }
 
 def Tile_FieldOp : Tile_Op<"field", [Pure]> {
-  let summary = "The block held by a field of a full slot";
-  let description = [{ View and coordinates are those of the copy that filled it: they say how far inside the field the data starts. }];
-  let arguments = (ins Tile_Slot:$slot, I64Attr:$field, Tile_View:$view, Variadic<I32>:$coordinates);
+  let summary = "The block held by a field of a full slot, or some of its rows";
+  let description = [{
+    View and coordinates are those of the copy that filled it: they say how far inside the field the data starts. The block has the
+    field's rows (scales: entries) from `from` on, as many as its type says.
+  }];
+  let arguments = (ins Tile_Slot:$slot, I64Attr:$field, Tile_View:$view, Variadic<I32>:$coordinates,
+                       DefaultValuedAttr<I64Attr, "0">:$from);
   let results = (outs Tile_Block:$result);
   let assemblyFormat = [{
-    $slot `[` $field `]` `=` $view `[` $coordinates `]` attr-dict `:` type($view) `->` type($result)
+    $slot `[` $field `]` (`from` $from^)? `=` $view `[` $coordinates `]` attr-dict `:` type($view) `->` type($result)
   }];
+  let hasVerifier = 1;
 }
 
 def Tile_ReleaseOp : Tile_Op<"release"> {

@@ -89,9 +89,9 @@ struct LowerQuantize : tile::impl::MoeLowerQuantizeBase<LowerQuantize> {
       types.push_back(viewOf({counterWords}, builder.getI32Type()));
       names.push_back("counters");
     }
-    auto program = KernelOp::create(builder, loc, kernel.getSymName(),
-                                    builder.getStrArrayAttr(names), warpgroups, nullptr, nullptr,
-                                    nullptr);
+    auto program =
+        KernelOp::create(builder, loc, kernel.getSymName(), builder.getStrArrayAttr(names),
+                         warpgroups, nullptr, nullptr, nullptr);
     Block *body = builder.createBlock(&program.getBody(), {}, types,
                                       SmallVector<Location>(types.size(), loc));
     Value x = body->getArgument(0), scales = body->getArgument(1), y = body->getArgument(2);
@@ -101,7 +101,7 @@ struct LowerQuantize : tile::impl::MoeLowerQuantizeBase<LowerQuantize> {
       reduceMagnitudes(code, x, counters, columns, spec.k);
     auto scheduler = SchedulerOp::create(builder, loc, SchedulerType::get(context), Value(),
                                          Value(), Value(), Value(), Value(), tileM, columns, spec.k,
-                                         1, Order::Static, 1, false, nullptr, nullptr);
+                                         1, Order::Static, 1, false, nullptr, nullptr, nullptr);
     auto tiles = ForTilesOp::create(builder, loc, scheduler);
     Type i32 = builder.getI32Type();
     builder.createBlock(&tiles.getBody(), {}, {i32, i32, i32, i32, builder.getI1Type()},

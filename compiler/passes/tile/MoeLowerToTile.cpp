@@ -110,7 +110,7 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
         builder, loc, SchedulerType::get(context), isGrouped ? routing : Value(),
         isMasked ? routing : Value(), isBatched ? routing : Value(), map, Value(), tileM, tileN,
         spec.n, spec.numExperts, Order::Static, 1, isRouted && spec.skipped == Skipped::Zeroed,
-        nullptr, nullptr);
+        nullptr, nullptr, nullptr);
     rowsBy = isBatched ? Value(scheduler) : Value();
     // After the scheduler, so that a block sorts its rows while others quantize.
     if (quantizes)

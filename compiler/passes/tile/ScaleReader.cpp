@@ -82,6 +82,7 @@ Value ScaleReader::readShared(Code &code, Operation *op, FieldOp field, Value in
   Value base = fieldAddress(code, op, field.getSlot(), field.getField());
   if (!base)
     return {};
+  index = code.add(index, static_cast<int64_t>(field.getFrom()));
   // Copies start on 16 bytes: the scale asked for lies somewhere further on.
   if (layout.kind == FieldLayout::Kind::Vector) {
     Value slack = code.bitAnd(field.getCoordinates().back(), unit - 1);

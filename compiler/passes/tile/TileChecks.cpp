@@ -4,6 +4,8 @@
 
 #include "runtime/Checks.h"
 
+#include "mlir/IR/Matchers.h"
+
 namespace moejit::tile {
 #define GEN_PASS_DEF_TILECHECKROUTING
 #define GEN_PASS_DEF_TILECHECKSCALES
@@ -62,7 +64,23 @@ struct ScaleReadAt {
   BlockType block;
   Value rowsBy;
   ItemsAttr items;
+  int64_t from = 0; ///< of the coordinate of rows
 };
+
+/// How far `row` is below `first`, where that is a constant; rows may be counted from the start of
+/// a buffer.
+std::optional<int64_t> rowsBelow(Value row, Value first) {
+  if (row == first)
+    return 0;
+  if (auto inBuffer = row.getDefiningOp<arith::SubIOp>())
+    return rowsBelow(inBuffer.getLhs(), first);
+  auto sum = row.getDefiningOp<arith::AddIOp>();
+  APInt more;
+  if (!sum || !matchPattern(sum.getRhs(), m_ConstantInt(&more)))
+    return std::nullopt;
+  std::optional<int64_t> below = rowsBelow(sum.getLhs(), first);
+  return below ? std::optional(*below + more.getSExtValue()) : std::nullopt;
+}
 
 struct CheckScales : tile::impl::TileCheckScalesBase<CheckScales> {
   void runOnOperation() override {
@@ -98,7 +116,8 @@ struct CheckScales : tile::impl::TileCheckScalesBase<CheckScales> {
                          field.getCoordinates(),
                          field.getResult().getType(),
                          sorterOf(field.getView()),
-                         {}};
+                         {},
+                         static_cast<int64_t>(field.getFrom())};
     return std::nullopt;
   }
 
@@ -146,6 +165,7 @@ struct CheckScales : tile::impl::TileCheckScalesBase<CheckScales> {
     if ((!isX && read.view != argumentOf(kernel, "w_scales")) || !tiles || op->use_empty())
       return;
     OpBuilder builder(op->getContext());
+    Code code(builder, op->getLoc());
     // Where K ends inside a step, its last dots are not issued: their scales need not exist.
     if (Block *guarded = guardOf(op))
       builder.setInsertionPointToStart(guarded);
@@ -156,12 +176,22 @@ struct CheckScales : tile::impl::TileCheckScalesBase<CheckScales> {
     int64_t tileRows = 0;
     if (auto scheduler = tiles.getScheduler().getDefiningOp<SchedulerOp>())
       tileRows = scheduler.getTileM();
-    for (auto [d, extent] : llvm::enumerate(read.block.getShape()))
-      if (isX && extent == tileRows && extent > 1) {
+    SmallVector<Value> coordinates(read.coordinates);
+    for (auto [d, extent] : llvm::enumerate(read.block.getShape())) {
+      if (!isX || extent == 1)
+        continue;
+      if (extent == tileRows && read.from == 0) {
         rows = tiles.getTileRows();
-        dimension = builder.getI64IntegerAttr(static_cast<int64_t>(d));
+      } else if (std::optional<int64_t> below = rowsBelow(coordinates[d], tiles.getFirstRow())) {
+        // Of a tail: rows after those of the tile.
+        rows = code.sub(tiles.getTileRows(), code.i32(*below + read.from));
+        coordinates[d] = code.add(coordinates[d], read.from);
+      } else {
+        continue;
       }
-    CheckScalesOp::create(builder, op->getLoc(), read.view, read.coordinates, read.block.getShape(),
+      dimension = builder.getI64IntegerAttr(static_cast<int64_t>(d));
+    }
+    CheckScalesOp::create(builder, op->getLoc(), read.view, coordinates, read.block.getShape(),
                           rows, dimension, rows ? read.rowsBy : Value(), read.items, byte,
                           static_cast<int64_t>(isX ? CheckKind::XScale : CheckKind::WScale),
                           errorsOf(kernel));

@@ -62,6 +62,8 @@ struct LowerDots : tile::impl::TileLowerDotsBase<LowerDots> {
     Value baseB = fieldAddress(code, dot, fieldB.getSlot(), fieldB.getField());
     if (!baseA || !baseB)
       return failure();
+    baseA = code.add(baseA, static_cast<int64_t>(fieldA.getFrom()) * rowBytes);
+    baseB = code.add(baseB, static_cast<int64_t>(fieldB.getFrom()) * rowBytes);
     StringRef typeA = isa<Float8E5M2Type>(dot.getA().getType().getElementType()) ? "e5m2" : "e4m3";
     StringRef typeB = isa<Float8E5M2Type>(dot.getB().getType().getElementType()) ? "e5m2" : "e4m3";
     int64_t begin = dot.getKBegin().value_or(0);

@@ -356,8 +356,11 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     return code.less(group, code.i32(lastGroup(scheduler) + 1));
   }
 
-  Value rowSets(Code &code, SchedulerOp scheduler, Value walk) {
-    Value count = code.sub(code.get(walk, {code.index(High)}), code.get(walk, {code.index(Low)}));
+  /// Sets of tiles, one below the other, that `count` rows take.
+  Value rowSets(Code &code, SchedulerOp scheduler, Value count) {
+    // The last tile takes the tail, but there is one for the first row.
+    if (int64_t tail = scheduler.getTail().value_or(0))
+      count = code.max(code.add(count, -tail), code.min(count, code.i32(1)));
     return code.ceilDiv(count, scheduler.getTileM() * togetherAlong(scheduler, Side::Rows));
   }
 
@@ -366,7 +369,10 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     OpBuilder &builder = code.builder;
     auto whileOp = scf::WhileOp::create(builder, code.loc, TypeRange(), ValueRange());
     OpBuilder::InsertionGuard guard(builder);
-    auto tilesOf = [&] { return code.mul(rowSets(code, scheduler, walk), columnSets(scheduler)); };
+    auto tilesOf = [&] {
+      Value count = code.sub(code.get(walk, {code.index(High)}), code.get(walk, {code.index(Low)}));
+      return code.mul(rowSets(code, scheduler, count), columnSets(scheduler));
+    };
     builder.createBlock(&whileOp.getBefore());
     Value end = code.add(code.get(walk, {code.index(FirstTile)}), tilesOf());
     Value isPast = code.less(code.get(walk, {code.index(TileNumber)}), end);
@@ -423,7 +429,8 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     // `raster` row tiles share a sweep: row tiles run fastest inside it.
     Value sweep = code.div(inGroup, raster * across);
     Value inSweep = code.sub(inGroup, code.mul(sweep, raster * across));
-    Value rowTilesLeft = code.sub(code.ceilDiv(code.sub(high, low), setM), code.mul(sweep, raster));
+    Value rowTilesLeft =
+        code.sub(rowSets(code, scheduler, code.sub(high, low)), code.mul(sweep, raster));
     Value height = code.name(code.min(rowTilesLeft, code.i32(raster)), "sweepHeight");
     Value columnTile = raster == 1 ? inSweep : code.div(inSweep, height);
     Value rowTile = code.mul(sweep, raster);
@@ -450,7 +457,11 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     }
     code.name(firstRow, "tileRow");
     code.name(firstColumn, "tileColumn");
-    Value tileRows = code.min(code.sub(high, firstRow), code.i32(tileM));
+    Value left = code.sub(high, firstRow);
+    const int64_t tail = scheduler.getTail().value_or(0);
+    Value tileRows =
+        tail == 0 ? code.min(left, code.i32(tileM))
+                  : code.select(code.less(code.i32(tileM + tail), left), code.i32(tileM), left);
     if (isIdle)
       tileRows = code.select(isIdle, code.i32(0), tileRows);
     code.name(tileRows, "rowsInTile");

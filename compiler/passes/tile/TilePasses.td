@@ -86,6 +86,35 @@ def TileSwapOperands : TilePass<"tile-swap-operands"> {
     ```
   }];
 }
+def TileTailRows : TilePass<"tile-tail-rows"> {
+  let summary = "Multiply the last few rows of an expert as columns, beside the rows of its last tile";
+  let description = [{
+    A wgmma has 64 rows, but any multiple of 8 columns. Where an expert has a few rows more than whole tiles, the last tile takes
+    them too: fields of x and its scales hold that many more rows, and each product is followed by that of the weights by them,
+    into an accumulator that is stored transposed. For kernels whose products are all promoted, and that nothing has swapped.
+
+    ```mlir
+    %q = tile.scheduler (%off) tile [128, 256] columns 4096 …
+    tile.dot %part, %x, %w fresh
+    tile.promote %acc, %part rows %xs per 1 columns %ws per 128
+    tile.store %acc -> %y[%m, %n] rows %rows
+    ```
+    becomes
+    ```mlir
+    %q = tile.scheduler (%off) tile [128, 256] tail 16 columns 4096 …
+    tile.dot %part, %x, %w fresh
+    tile.promote %acc, %part rows %xs per 1 columns %ws per 128
+    scf.if %moreThan128 {
+      %x2 = tile.field %slot[0] from 128 = … -> <16x128xf8E4M3FN>
+      tile.dot %tailPart, %w, %x2 fresh
+      tile.promote %tail, %tailPart rows %ws per 128 columns %xs2 per 1
+    }
+    tile.store %acc -> %y[%m, %n] rows %rows
+    tile.store %tail -> %y[%m + 128, %n] rows %rows - 128 transposed
+    ```
+  }];
+  let options = [Option<"rows", "rows", "int64_t", /*default=*/"16", "Rows a tile takes besides its own, a multiple of 8">];
+}
 def TileFitColumns : TilePass<"tile-fit-columns"> {
   let summary = "Give tiles of few rows dots of few columns, where rows of the result are columns of the accumulator";
   let description = [{

@@ -41,11 +41,18 @@ struct ReadScales : tile::impl::TileReadScalesBase<ReadScales> {
   }
 
   void hoist(PromoteOp promote) {
-    WaitOp wait;
-    for (Operation *op = promote->getPrevNode(); op && !wait; op = op->getPrevNode())
-      if (auto candidate = dyn_cast<WaitOp>(op);
-          candidate && candidate.getAcc() == promote.getFrom())
-        wait = candidate;
+    // How long it waits may depend on a branch.
+    auto waits = [&](Operation *op) {
+      return op
+          ->walk([&](WaitOp wait) {
+            return wait.getAcc() == promote.getFrom() ? WalkResult::interrupt()
+                                                      : WalkResult::advance();
+          })
+          .wasInterrupted();
+    };
+    Operation *wait = promote->getPrevNode();
+    while (wait && !waits(wait))
+      wait = wait->getPrevNode();
     AccType of = promote.getInto().getType();
     std::optional<Distribution> distribution = distribute(of, getOperation().getWarpgroups());
     if (!wait || !distribution)

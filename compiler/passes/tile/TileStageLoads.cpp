@@ -117,8 +117,9 @@ struct StageLoads : tile::impl::TileStageLoadsBase<StageLoads> {
     SmallVector<Attribute> fields;
     for (Operation *load : loads)
       fields.push_back(TypeAttr::get(cast<LoadOp>(load).getResult().getType()));
-    auto ring = RingOp::create(builder, loc, RingType::get(&getContext()), 1,
-                               builder.getArrayAttr(fields), nullptr, nullptr, nullptr, nullptr, false);
+    auto ring =
+        RingOp::create(builder, loc, RingType::get(&getContext()), 1, builder.getArrayAttr(fields),
+                       nullptr, nullptr, nullptr, nullptr, false);
 
     builder.setInsertionPoint(firstUse);
     auto once = OnceOp::create(builder, loc);
@@ -136,7 +137,7 @@ struct StageLoads : tile::impl::TileStageLoadsBase<StageLoads> {
     for (auto [index, op] : llvm::enumerate(loads)) {
       auto load = cast<LoadOp>(op);
       Value field = FieldOp::create(builder, load.getLoc(), load.getResult().getType(), full, index,
-                                    load.getView(), load.getCoordinates());
+                                    load.getView(), load.getCoordinates(), 0);
       for (Operation *user : llvm::make_early_inc_range(load.getResult().getUsers()))
         if (isa<UnpackOp>(user) && user->getBlock() == &block && user->isBeforeInBlock(firstUse))
           user->moveAfter(field.getDefiningOp());

@@ -3,7 +3,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 namespace moejit::tile {
 #define GEN_PASS_DEF_TILEUNROLLSLOTS
@@ -55,6 +55,13 @@ int64_t dotsIn(scf::ForOp loop) {
   return dots;
 }
 
+/// Sums of two accumulators leave no registers for what constant slots make of addresses.
+bool sumsTwice(scf::ForOp loop) {
+  SmallPtrSet<Value, 2> sums;
+  loop.walk([&](PromoteOp promote) { sums.insert(promote.getInto()); });
+  return sums.size() > 1;
+}
+
 struct UnrollSlots : tile::impl::TileUnrollSlotsBase<UnrollSlots> {
   void runOnOperation() override {
     SmallVector<RingOp> rings;
@@ -74,6 +81,8 @@ struct UnrollSlots : tile::impl::TileUnrollSlotsBase<UnrollSlots> {
       scf::ForOp loop = wholeTurns(await, ring);
       if (!loop || await.getIndex())
         return;
+      if (sumsTwice(loop))
+        continue;
       most = std::max(most, dotsIn(loop));
       walks.emplace_back(await, loop);
     }

@@ -39,15 +39,23 @@ bool moveOut(Value value, scf::ForOp loop) {
   return true;
 }
 
-/// Whether both say the same of the same value.
-bool isSame(Value a, Value b) {
-  if (a == b)
-    return true;
-  auto first = a.getDefiningOp<arith::CmpIOp>(), second = b.getDefiningOp<arith::CmpIOp>();
+/// What `condition` is where `known` is `isTrue`; nothing where that does not tell. Rows that are
+/// more than 128 are more than 64 too.
+std::optional<bool> follows(Value condition, Value known, bool isTrue) {
+  if (condition == known)
+    return isTrue;
+  auto first = condition.getDefiningOp<arith::CmpIOp>(),
+       second = known.getDefiningOp<arith::CmpIOp>();
   APInt x, y;
-  return first && second && first.getPredicate() == second.getPredicate() &&
-         first.getLhs() == second.getLhs() && matchPattern(first.getRhs(), m_ConstantInt(&x)) &&
-         matchPattern(second.getRhs(), m_ConstantInt(&y)) && x == y;
+  if (!first || !second || first.getPredicate() != second.getPredicate() ||
+      first.getLhs() != second.getLhs() || !matchPattern(first.getRhs(), m_ConstantInt(&x)) ||
+      !matchPattern(second.getRhs(), m_ConstantInt(&y)))
+    return std::nullopt;
+  if (x == y)
+    return isTrue;
+  if (first.getPredicate() != arith::CmpIPredicate::sgt || (isTrue ? x.sgt(y) : x.slt(y)))
+    return std::nullopt;
+  return isTrue;
 }
 
 struct UnswitchRows : tile::impl::TileUnswitchRowsBase<UnswitchRows> {
@@ -84,14 +92,17 @@ struct UnswitchRows : tile::impl::TileUnswitchRowsBase<UnswitchRows> {
       builder.setInsertionPointToStart(taken ? outer.thenBlock() : outer.elseBlock());
       IRMapping mapping;
       Operation *copy = builder.clone(*loop, mapping);
-      // All that ask the same know the answer, wherever in the loop.
-      SmallVector<scf::IfOp> known;
+      // All that ask the same, or for what follows, know the answer, wherever in the loop.
+      SmallVector<std::pair<scf::IfOp, bool>> known;
       copy->walk([&](scf::IfOp inner) {
-        if (inner.getNumResults() == 0 && isSame(inner.getCondition(), branch.getCondition()))
-          known.push_back(inner);
+        if (inner.getNumResults() != 0)
+          return;
+        if (std::optional<bool> answer =
+                follows(inner.getCondition(), branch.getCondition(), taken))
+          known.emplace_back(inner, *answer);
       });
-      for (scf::IfOp inner : known) {
-        if (Block *kept = taken ? inner.thenBlock() : inner.elseBlock())
+      for (auto [inner, answer] : known) {
+        if (Block *kept = answer ? inner.thenBlock() : inner.elseBlock())
           inner->getBlock()->getOperations().splice(inner->getIterator(), kept->getOperations(),
                                                     kept->begin(), std::prev(kept->end()));
         inner.erase();

@@ -479,3 +479,37 @@ tile.kernel @multicast_of_gathered_rows("x" %x: !tile.view<?x128xf8E4M3FN>, "exp
   // expected-error@+1 {{'tile.copy' op sends all rows of a box to other blocks, or gathers them or copies the first only; not both}}
   tile.copy %x[%c0, %c0] rows_by %q -> %s[0] multicast : !tile.view<?x128xf8E4M3FN>
 }
+
+// -----
+
+tile.kernel @tail("y" %y: !tile.view<?x128xf32>) warpgroups 1 {
+  // expected-error@+1 {{'tile.scheduler' op has tails of a multiple of 8 rows, fewer than its tile's 64, got 64}}
+  %q = tile.scheduler tile [64, 128] tail 64 columns 128 experts 1 order static raster 1
+}
+
+// -----
+
+tile.kernel @tailOfRows("y" %y: !tile.view<?x128xf32>) warpgroups 1 attributes {cluster = 2 : i64} {
+  // expected-error@+1 {{'tile.scheduler' op has tails, or clusters along rows; not both}}
+  %q = tile.scheduler tile [64, 128] tail 8 columns 128 experts 1 order static raster 1 cluster rows
+}
+
+// -----
+
+tile.kernel @part("x" %x: !tile.view<?x128xf8E4M3FN>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %ring = tile.ring stages 1 [!tile.block<72x128xf8E4M3FN>]
+  %s = tile.await %ring
+  // expected-error@+1 {{'tile.field' op takes '!tile.block<16x128xf8E4M3FN>' from row 64 on of a field '!tile.block<72x128xf8E4M3FN>'}}
+  %f = tile.field %s[0] from 64 = %x[%c0, %c0] : !tile.view<?x128xf8E4M3FN> -> !tile.block<16x128xf8E4M3FN>
+}
+
+// -----
+
+tile.kernel @unaligned("x" %x: !tile.view<?x128xf8E4M3FN>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %ring = tile.ring stages 1 [!tile.block<72x128xf8E4M3FN>]
+  %s = tile.await %ring
+  // expected-error@+1 {{'tile.field' op starts at a multiple of 8 rows, got 4}}
+  %f = tile.field %s[0] from 4 = %x[%c0, %c0] : !tile.view<?x128xf8E4M3FN> -> !tile.block<8x128xf8E4M3FN>
+}

@@ -102,3 +102,23 @@ tile.kernel @noPlace() warpgroups 1 {
   // expected-error@+1 {{'tile.scheduler' op has no shared memory; run tile-allocate-shared first}}
   %q = tile.scheduler tile [64, 128] columns 128 experts 1 order static raster 1
 }
+
+// -----
+
+// With tails the rows of a group make a tile for all of 64 but the last 8 of the rest, and at least one; the last tile has up to 72.
+// CHECK-LABEL: tile.kernel @tails
+tile.kernel @tails("y" %y: !tile.view<?x128xf32>) warpgroups 1 {
+  %q = tile.scheduler tile [64, 128] tail 8 columns 128 experts 1 order static raster 1 {shared_offset = 0 : i64}
+  // CHECK: scf.while
+  // CHECK: %[[COUNT:.*]] = arith.subi
+  // CHECK: %[[ONE:.*]] = arith.minsi %[[COUNT]], %c1_i32
+  // CHECK: %[[MORE:.*]] = arith.addi %[[COUNT]], %c-8_i32
+  // CHECK: arith.maxsi %[[MORE]], %[[ONE]] : i32
+  // CHECK: %[[LIMIT:.*]] = arith.constant 72 : i32
+  // CHECK: %[[IS_MORE:.*]] = arith.cmpi sgt, %[[LEFT:.*]], %[[LIMIT]] : i32
+  // CHECK: arith.select %[[IS_MORE]], %c64_i32{{.*}}, %[[LEFT]] {ptx.name = "rowsInTile"} : i32
+  tile.for_tiles %q -> %e, %m, %n, %rows, %live {
+    %acc = tile.acc : !tile.acc<64x128>
+    tile.store %acc -> %y[%m, %n] rows %rows : !tile.acc<64x128>, !tile.view<?x128xf32>
+  }
+}

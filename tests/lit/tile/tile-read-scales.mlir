@@ -111,3 +111,30 @@ tile.kernel @late("x" %x: !tile.view<?x128xf8E4M3FN>, "x_scales" %xs: !tile.view
   %sa = tile.load %xs[%c0] : !tile.view<?xf32> -> !tile.block<64xf32>
   tile.promote %acc, %t rows %sa per 1 : !tile.block<64xf32> batch 0 : !tile.acc<64x128>, !tile.fragment<n = 128>
 }
+
+// -----
+
+// How long the promotion waits may depend on a branch: scales are read before it.
+// CHECK-LABEL: tile.kernel @branch
+tile.kernel @branch("x" %x: !tile.view<?x128xf8E4M3FN>, "x_scales" %xs: !tile.view<?xf32>, "w" %w: !tile.view<128x128xf8E4M3FN>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %rows = tile.rows
+  %acc = tile.acc : !tile.acc<64x128>
+  %t = tile.acc : !tile.fragment<n = 128>
+  %a = tile.load %x[%c0, %c0] : !tile.view<?x128xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+  %b = tile.load %w[%c0, %c0] : !tile.view<128x128xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+  // CHECK: %[[SA:.*]] = tile.load {{.*}} -> <64xf32>
+  %sa = tile.load %xs[%c0] : !tile.view<?xf32> -> !tile.block<64xf32>
+  %hasTail = arith.cmpi sgt, %rows, %c0 : i32
+  // CHECK: tile.dot
+  tile.dot %t, %a, %b batch 0 of !tile.acc<64x128> fresh : !tile.fragment<n = 128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+  // CHECK-NEXT: %[[R:.*]]:2 = tile.read %[[SA]] rows per 1 batch 0
+  // CHECK-NEXT: scf.if
+  scf.if %hasTail {
+    tile.wait %t pending 1 : !tile.fragment<n = 128>
+  } else {
+    tile.wait %t : !tile.fragment<n = 128>
+  }
+  // CHECK: tile.promote %{{.*}}, %{{.*}} row_values(%[[R]]#0, %[[R]]#1 : f32, f32) batch 0
+  tile.promote %acc, %t rows %sa per 1 : !tile.block<64xf32> batch 0 : !tile.acc<64x128>, !tile.fragment<n = 128>
+}

@@ -71,3 +71,48 @@ tile.kernel @before("x" %x: !tile.view<?x128xf8E4M3FN>, "w" %w: !tile.view<128x1
     tile.release %f
   }
 }
+
+// -----
+
+// A loop that sums in two accumulators keeps its registers for them; the other way through is unrolled.
+// CHECK-LABEL: tile.kernel @twice
+tile.kernel @twice("x" %x: !tile.view<?x128xf8E4M3FN>, "w" %w: !tile.view<128x128xf8E4M3FN>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c12 = arith.constant 12 : i32
+  %ring = tile.ring stages 4 [!tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>]
+  %tiles = tile.scheduler tile [64, 128] columns 128 experts 1 order static raster 1
+  tile.for_tiles %tiles -> %expert, %row, %column, %rows, %live {
+    %acc = tile.acc : !tile.acc<64x128>
+    %sums = tile.acc : !tile.acc<128x64>
+    %t = tile.acc : !tile.acc<64x128>
+    %u = tile.acc : !tile.acc<128x64>
+    // CHECK: scf.if
+    // CHECK-NOT: ptx.unroll
+    // CHECK: } else {
+    // CHECK: ptx.unroll
+    scf.if %live {
+      scf.for %k = %c0 to %c12 step %c1 : i32 {
+        %f = tile.await %ring
+        %a = tile.field %f[0] = %x[%k, %c0] : !tile.view<?x128xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+        %b = tile.field %f[1] = %w[%c0, %c0] : !tile.view<128x128xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+        tile.dot %t, %a, %b fresh : !tile.acc<64x128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+        tile.dot %u, %b, %a fresh : !tile.acc<128x64>, !tile.block<128x128xf8E4M3FN>, !tile.block<64x128xf8E4M3FN>
+        tile.wait %u : !tile.acc<128x64>
+        tile.promote %acc, %t : !tile.acc<64x128>, !tile.acc<64x128>
+        tile.promote %sums, %u : !tile.acc<128x64>, !tile.acc<128x64>
+        tile.release %f
+      }
+    } else {
+      scf.for %k = %c0 to %c12 step %c1 : i32 {
+        %f = tile.await %ring
+        %a = tile.field %f[0] = %x[%k, %c0] : !tile.view<?x128xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+        %b = tile.field %f[1] = %w[%c0, %c0] : !tile.view<128x128xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+        tile.dot %t, %a, %b fresh : !tile.acc<64x128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+        tile.wait %t : !tile.acc<64x128>
+        tile.promote %acc, %t : !tile.acc<64x128>, !tile.acc<64x128>
+        tile.release %f
+      }
+    }
+  }
+}

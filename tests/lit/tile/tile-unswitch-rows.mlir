@@ -162,3 +162,46 @@ tile.kernel @alone("x" %x: !tile.view<?x512xf8E4M3FN>, "w" %w: !tile.view<128x51
     }
   }
 }
+
+// -----
+
+// Rows that are more than 128 are more than 64, and those that are not more than 64 are not more than 128: three loops, not four.
+// CHECK-LABEL: tile.kernel @follows
+tile.kernel @follows("x" %x: !tile.view<?x512xf8E4M3FN>, "w" %w: !tile.view<128x512xf8E4M3FN>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %c128 = arith.constant 128 : i32
+  %c512 = arith.constant 512 : i32
+  %acc = tile.acc : !tile.acc<64x128>
+  %rows = tile.rows
+  // CHECK: scf.if
+  // CHECK: scf.if
+  // CHECK-NEXT: scf.for
+  // CHECK-NOT: scf.if
+  // CHECK: tile.dot
+  // CHECK-NOT: scf.if
+  // CHECK: tile.dot
+  // CHECK: } else {
+  // CHECK-NEXT: scf.for
+  // CHECK-NOT: scf.if
+  // CHECK: tile.dot
+  // CHECK-NOT: tile.dot
+  // CHECK: } else {
+  // CHECK-NEXT: scf.for
+  // CHECK-NOT: scf.if
+  // CHECK-NOT: tile.dot
+  scf.for %k = %c0 to %c512 step %c128 : i32 {
+    %a = tile.load %x[%c0, %k] : !tile.view<?x512xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+    %b = tile.load %w[%c0, %k] : !tile.view<128x512xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+    %c64 = arith.constant 64 : i32
+    %isNeeded = arith.cmpi sgt, %rows, %c64 : i32
+    scf.if %isNeeded {
+      tile.dot %acc, %a, %b : !tile.acc<64x128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+      tile.wait %acc : !tile.acc<64x128>
+    }
+    %hasTail = arith.cmpi sgt, %rows, %c128 : i32
+    scf.if %hasTail {
+      tile.dot %acc, %a, %b : !tile.acc<64x128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+      tile.wait %acc : !tile.acc<64x128>
+    }
+  }
+}
