@@ -43,6 +43,12 @@ struct Recipe {
 void flat(KernelPlan &plan) { plan.raster = 1; }
 void queued(KernelPlan &plan) { plan.scheduler = SchedulerKind::Queue; }
 void checked(KernelPlan &plan) { plan.checked = true; }
+/// Columns with scales of their own as columns of a wgmma, which reads them in more ways.
+void unswapped(KernelPlan &plan) {
+  plan.swapOperands = false;
+  plan.fitRows = 0;
+  plan.stages = plan.tileM == 64 ? 5 : 4;
+}
 /// As planRanges gives it to kernels of more columns.
 void tailed(KernelPlan &plan) {
   plan.tailRows = 16;
@@ -129,7 +135,7 @@ const std::vector<Recipe> &recipes() {
               s.xScales.granule = {one, Granule::of(32)};
               s.wScales.granule = {one, Granule::of(32)};
             }),
-       0},
+       0, unswapped},
       {"eager.mx-packed",
        with(blockScaled(),
             [](Spec &s) {
@@ -141,7 +147,7 @@ const std::vector<Recipe> &recipes() {
               s.xScales.packing = 4;
               s.wScales.granule = {one, Granule::of(32)};
             }),
-       1},
+       1, unswapped},
       {"batched.fused",
        with(blockScaled(),
             [](Spec &s) {

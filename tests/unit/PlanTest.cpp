@@ -78,6 +78,23 @@ TEST_CASE("a little more than 128 rows an expert give tiles that take them along
   CHECK(!choosePlan(spec, Target(), 32 * 512).unrollSlots);
 }
 
+TEST_CASE("columns with scales of their own are rows of a wgmma") {
+  Spec spec = blockScaled(16, 16384, 5120);
+  spec.wScales.granule[1] = Granule::of(1);
+  for (int64_t rows : {1, 16 * 16, 16 * 128, 16 * 383}) {
+    CHECK(choosePlan(spec, Target(), rows).swapOperands);
+    CHECK(choosePlan(spec, Target(), rows).fitRows == (rows < 16 * 48 ? 16 : 32));
+    CHECK(choosePlan(spec, Target(), rows).tileM == (rows < 16 * 48 ? 64 : 128));
+  }
+  CHECK(choosePlan(spec, Target(), 16 * 384).tileM == 192);
+  CHECK(!choosePlan(spec, Target(), 16 * 384).swapOperands);
+  spec.xScales.granule[1] = spec.wScales.granule[2] = Granule::of(32);
+  CHECK(choosePlan(spec, Target(), 16 * 1024).swapOperands);
+  // One scale a column for all of K is applied once.
+  spec.xScales.granule[1] = spec.wScales.granule[2] = Granule::whole();
+  CHECK(!choosePlan(spec, Target(), 16).swapOperands);
+}
+
 TEST_CASE("batched rows too few to give every processor a wide tile get narrow ones") {
   Spec spec = blockScaled(32, 4096, 7168); // 16 tiles of 256 columns an expert, 132 processors
   spec.dispatch = Dispatch::Batched;
