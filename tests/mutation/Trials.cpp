@@ -89,9 +89,10 @@ std::vector<Trial> gemmTrials(const Spec &spec, const KernelPlan &plan) {
     launches.push_back(
         {"the first offset falls", 75, oracle::Routing::fromOffsets({20, 5, 60, 70})});
     // One row fewer before the experts is a tile fewer.
-    test::LaunchCase leading{"a tile and a row before the first expert", plan.tileM + 40,
+    const int64_t whole = plan.tileM + plan.tailRows;
+    test::LaunchCase leading{"a tile and a row before the first expert", whole + 40,
                              oracle::Routing::uniform()};
-    leading.options.leadingRows = plan.tileM + 1;
+    leading.options.leadingRows = whole + 1;
     launches.push_back(leading);
   }
   if (const int64_t tail = plan.tailRows; tail > 0 && spec.dispatch == Dispatch::Grouped) {
