@@ -398,9 +398,10 @@ Result<void> DiskCache::replace(const std::string &name, FileLock::State lock,
       return {};
   }
   return Error{ErrorCode::IoError,
-               fmt::format("{}/{}: others replaced it {} times while it was written, and no lock "
-                           "can be had here",
-                           path, name, mostReplacements),
+               fmt::format("{}/{}: others replaced it {} times while it was written{}", path, name,
+                           mostReplacements,
+                           lock == FileLock::State::Held ? ", without its lock"
+                                                         : ", and no lock can be had here"),
                {remedy}};
 }
 
@@ -547,12 +548,23 @@ Result<bool> DiskCache::removeIndex(const std::string &name) const {
     for (const IndexedRange &range : index->ranges)
       if (isExpected(range.name))
         return false;
-  // Without locks someone may have entered a range since; who enters later than this looks again.
+  // Without locks someone may have entered a range since.
   if (text && seen(name) != *text)
     return false;
   if (Result<void> removed = removeFile(name); !removed)
     return removed.error();
-  return true;
+  if (!index || lock.state() == FileLock::State::Held)
+    return true;
+  // Or have found its range there, and stored the kernel meanwhile. Who stores it later than this
+  // finds no range, and enters it.
+  bool isGone = true;
+  for (const IndexedRange &range : index->ranges)
+    if (isExpected(range.name)) {
+      isGone = false;
+      if (Result<void> entered = storeRange(index->lookupKey, range); !entered)
+        return entered.error();
+    }
+  return isGone;
 }
 
 std::vector<std::string> DiskCache::names() const { return fileNames(fd); }

@@ -156,13 +156,17 @@ KernelPlan decodePlan(const Spec &spec, const Target &target) {
 
 /// About 128 rows an expert: the few rows past them go with the last tile, so that weights pass
 /// through a processor once. With sums of 16 such rows the consumers want all registers there are;
-/// sweeps of one row tile spare the producer, which gives them, a division. Short sums leave no
-/// room for as many (measured on an H200, uniform: 8 to 10 % over 128x256 tiles without at K =
-/// 2048, 15 % at 7168; at 768 4 % with 8 rows and nothing with 16; skewed 10 to 15 %).
+/// sweeps of one row tile spare the producer, which gives them, a division. Scales of x that do not
+/// come in the ring, and short sums, leave no room for as many (measured on an H200, uniform: 8 to
+/// 10 % over 128x256 tiles without at K = 2048, 15 % at 7168; at 768 4 % with 8 rows and nothing
+/// with 16; skewed 0 to 15 %). Checked kernels spill a few.
 KernelPlan tailPlan(const Spec &spec, const Target &target) {
   KernelPlan plan = widePlan(spec, target);
   plan.tailRows = 8;
-  if (spec.k >= 1536) {
+  const bool hasRoom = !spec.quantizeFrom && spec.xScales.order == ScaleOrder::MnMajor &&
+                       spec.xScales.alignBytes > 0 && spec.xScales.alignBytes % 16 == 0 &&
+                       spec.xScales.granule[spec.xScales.granule.size() - 2] == Granule::of(1);
+  if (spec.k >= 1536 && hasRoom) {
     plan.tailRows = 16;
     plan.consumerRegs = 240;
     plan.producerRegs = 24;
@@ -177,7 +181,7 @@ KernelPlan tailPlan(const Spec &spec, const Target &target) {
 bool takesTails(const Spec &spec) {
   return spec.dispatch != Dispatch::Batched && spec.numExperts > 1 && spec.n >= 1024 &&
          hasCoarseSteps(spec) && spec.xScales.kGranule() != 0 && spec.wScales.kGranule() != 0 &&
-         spec.outType != ElementType::F32;
+         256 % std::max<int64_t>(1, columnGranule(spec)) == 0 && spec.outType != ElementType::F32;
 }
 
 /// Many rows and a long K: two blocks side by side load the rows that both multiply once (measured
@@ -226,6 +230,9 @@ std::vector<PlannedRange> columnScaledPlanRanges(const Spec &spec, const Target 
   std::vector<PlannedRange> ranges = {{0, fewRows - 1, few}, {fewRows, INT64_MAX, many}};
   if (spec.dispatch == Dispatch::Batched || spec.wScales.kGranule() % 128 != 0 ||
       spec.xScales.kGranule() % 128 != 0 || spec.outType == ElementType::F32)
+    return ranges;
+  // Registers for scales that come in the ring, as words.
+  if (spec.wScales.order != ScaleOrder::MnMajor || spec.wScales.packing == 1)
     return ranges;
   KernelPlan tall = widePlan(spec, target);
   tall.tileM = 192;
@@ -396,6 +403,17 @@ Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &
   if (plan.tailRows != 0 && (plan.tailRows < 8 || plan.tailRows > 32 || plan.tailRows % 8 != 0))
     return refuse(fmt::format("plan: tailRows is {}, expected 0, 8, 16, 24 or 32", plan.tailRows),
                   "a wgmma has a multiple of 8 columns, and sums of more leave no registers");
+  // What the pass would leave as it is (tile-tail-rows) is no plan with tails.
+  const bool isPromoted = spec.accumulate == Accumulate::Exact || spec.xScales.kGranule() != 0 ||
+                          spec.wScales.kGranule() != 0;
+  if (plan.tailRows != 0 && (!isPromoted || spec.dispatch == Dispatch::Batched ||
+                             (plan.split == WarpgroupSplit::Rows && plan.warpgroups > 1) ||
+                             plan.tileN % (64 * plan.warpgroups) != 0 ||
+                             (plan.tileM + plan.tailRows) % (8 * plan.cluster) != 0))
+    return refuse(
+        "plan: tailRows has nothing to do for this kernel and tile",
+        "tails are of products that are promoted, of rows that lie together, in tiles whose "
+        "warpgroups divide columns by 64; each block of a cluster loads a multiple of 8 rows");
   // setmaxnreg takes these (PTX ISA), and waits forever for registers the block was not given.
   if (plan.specializeWarps)
     for (auto [name, count] : {std::pair("producerRegs", plan.producerRegs),

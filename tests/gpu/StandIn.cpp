@@ -108,7 +108,8 @@ const PlainUnit *unitOf(const char *image) {
       if (path.extension() != ".cubin")
         continue;
       const std::string cubin = contentsOf(path);
-      if (cubin.empty() || std::memcmp(image, cubin.data(), cubin.size()) != 0)
+      if (cubin.empty() || elfBytes(cubin.data()) != elfBytes(image) ||
+          std::memcmp(image, cubin.data(), cubin.size()) != 0)
         continue;
       given.push_back(
           std::make_unique<PlainUnit>(PlainUnit{cubin, contentsOf(path.replace_extension(".cu"))}));

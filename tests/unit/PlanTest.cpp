@@ -59,16 +59,25 @@ TEST_CASE("few rows an expert give 64-row tiles, many give 128-row tiles") {
 }
 
 TEST_CASE("a little more than 128 rows an expert give tiles that take them along") {
-  Spec spec = blockScaled(32, 4096, 7168);
+  auto copied = [](int64_t experts, int64_t n, int64_t k) {
+    Spec spec = blockScaled(experts, n, k);
+    spec.xScales.order = ScaleOrder::MnMajor;
+    spec.xScales.alignBytes = 16;
+    return spec;
+  };
+  Spec spec = copied(32, 4096, 7168);
   CHECK(choosePlan(spec, Target(), 32 * 104 - 1).tailRows == 0);
   CHECK(choosePlan(spec, Target(), 32 * 104).tailRows == 16);
   CHECK(choosePlan(spec, Target(), 32 * 152 - 1).tailRows == 16);
   CHECK(choosePlan(spec, Target(), 32 * 152).tailRows == 0);
-  CHECK(choosePlan(blockScaled(32, 4096, 1536), Target(), 32 * 128).tailRows == 16);
-  CHECK(choosePlan(blockScaled(128, 2048, 768), Target(), 128 * 128).tailRows == 8);
+  CHECK(choosePlan(copied(32, 4096, 1536), Target(), 32 * 128).tailRows == 16);
+  CHECK(choosePlan(copied(128, 2048, 768), Target(), 128 * 128).tailRows == 8);
+  Spec rowMajor = spec;
+  rowMajor.xScales.order = ScaleOrder::RowMajor;
+  CHECK(choosePlan(rowMajor, Target(), 32 * 128).tailRows == 8);
   // All of DeepSeek-V3's experts on one GPU: their boundaries fit beside four slots.
-  CHECK(choosePlan(blockScaled(256, 4096, 7168), Target(), 256 * 128).tailRows == 16);
-  CHECK(choosePlan(blockScaled(256, 4096, 7168), Target(), 256 * 128).stages == 4);
+  CHECK(choosePlan(copied(256, 4096, 7168), Target(), 256 * 128).tailRows == 16);
+  CHECK(choosePlan(copied(256, 4096, 7168), Target(), 256 * 128).stages == 4);
   spec.dispatch = Dispatch::Batched;
   CHECK(choosePlan(spec, Target(), 32 * 128).tailRows == 0);
   spec.dispatch = Dispatch::Grouped;
@@ -86,8 +95,14 @@ TEST_CASE("columns with scales of their own are rows of a wgmma") {
     CHECK(choosePlan(spec, Target(), rows).fitRows == (rows < 16 * 48 ? 16 : 32));
     CHECK(choosePlan(spec, Target(), rows).tileM == (rows < 16 * 48 ? 64 : 128));
   }
-  CHECK(choosePlan(spec, Target(), 16 * 384).tileM == 192);
-  CHECK(!choosePlan(spec, Target(), 16 * 384).swapOperands);
+  CHECK(choosePlan(spec, Target(), 16 * 384).swapOperands);
+  Spec packed = spec;
+  packed.xScales.type = packed.wScales.type = ElementType::F8E8M0FNU;
+  packed.xScales.packing = packed.wScales.packing = 4;
+  packed.wScales.order = ScaleOrder::MnMajor;
+  CHECK(choosePlan(packed, Target(), 16 * 383).swapOperands);
+  CHECK(choosePlan(packed, Target(), 16 * 384).tileM == 192);
+  CHECK(!choosePlan(packed, Target(), 16 * 384).swapOperands);
   spec.xScales.granule[1] = spec.wScales.granule[2] = Granule::of(32);
   CHECK(choosePlan(spec, Target(), 16 * 1024).swapOperands);
   // One scale a column for all of K is applied once.
@@ -184,6 +199,27 @@ TEST_CASE("plans that cannot work are refused with what would") {
     CHECK(refusal([&](KernelPlan &plan) { plan.tailRows = tailRows; }).find("tailRows is") !=
           std::string::npos);
   CHECK(refusal([](KernelPlan &plan) { plan.tailRows = 16; }) == "");
+  // What no pass would do is no plan.
+  auto hasNothingToDo = [&](const Spec &kernel, auto change) {
+    KernelPlan plan;
+    plan.tailRows = 16;
+    change(plan);
+    Result<void> verified = verifyPlan(plan, kernel, Target());
+    return !verified && verified.error().message.find("nothing to do") != std::string::npos;
+  };
+  CHECK(hasNothingToDo(spec, [](KernelPlan &plan) { plan.split = WarpgroupSplit::Rows; }));
+  CHECK(hasNothingToDo(spec, [](KernelPlan &plan) { plan.tileN = 192; }));
+  CHECK(hasNothingToDo(spec, [](KernelPlan &plan) {
+    plan.tailRows = 8;
+    plan.cluster = 2;
+  }));
+  Spec batched = spec;
+  batched.dispatch = Dispatch::Batched;
+  CHECK(hasNothingToDo(batched, [](KernelPlan &) {}));
+  Spec inPlace = spec;
+  inPlace.accumulate = Accumulate::Fast;
+  inPlace.xScales.granule.back() = inPlace.wScales.granule.back() = Granule::whole();
+  CHECK(hasNothingToDo(inPlace, [](KernelPlan &) {}));
   for (auto change : {+[](KernelPlan &plan) { plan.swapOperands = true; },
                       +[](KernelPlan &plan) { plan.liveRows = 32; },
                       +[](KernelPlan &plan) { plan.clusterSide = ClusterSide::Rows; }})

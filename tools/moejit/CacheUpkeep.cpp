@@ -116,7 +116,7 @@ Result<void> clearIndexes(const std::string &folder, bool isDryRun, Cleared &cle
     if (!isGone)
       return isGone.error();
     if (!*isGone)
-      continue; // a kernel of it is being built
+      continue; // another process writes it, or builds a kernel of it
     cleared.removedBytes += text->size();
     cleared.removed.push_back(
         {name, FileKind::Index, FileState::Stale, text->size(), 0, "of kernels that are removed"});

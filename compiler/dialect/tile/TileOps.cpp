@@ -279,28 +279,28 @@ LogicalResult CopyOp::verify() {
 }
 
 LogicalResult FieldOp::verify() {
-  if (getFrom() % 8 != 0)
-    return emitOpError("starts at a multiple of 8 rows, got ") << static_cast<int64_t>(getFrom());
+  const auto from = static_cast<int64_t>(getFrom());
+  if (from < 0 || from % 8 != 0)
+    return emitOpError("starts at a multiple of 8 rows, got ") << from;
   auto await = getSlot().getDefiningOp<AwaitOp>();
   auto ring = await ? await.getRing().getDefiningOp<RingOp>() : RingOp();
   if (!ring || getField() >= ring.getFields().size())
     return success(); // said where the ring is lowered
   BlockType held = ring.getField(getField()), block = getResult().getType();
   std::optional<FieldLayout> layout = fieldLayout(held);
-  if (!layout || held == block)
+  if (!layout || (held == block && from == 0))
     return success();
-  // Rows of a matrix, entries of a vector.
+  // Rows of a matrix; entries of a vector, of which there are several.
   const bool isMatrix = layout->kind == FieldLayout::Kind::Matrix;
   ArrayRef<int64_t> whole = held.getShape(), part = block.getShape();
   const size_t along = whole.size() - (isMatrix ? 2 : 1);
+  const int64_t least = isMatrix ? 1 : 2;
   bool isPart = held.getElementType() == block.getElementType() && whole.size() == part.size() &&
-                whole.size() >= 2 && layout->kind != FieldLayout::Kind::Scalars;
+                whole.size() >= (isMatrix ? 2 : 1) && layout->kind != FieldLayout::Kind::Scalars;
   for (size_t d = 0; isPart && d < whole.size(); ++d)
-    isPart =
-        d == along ? getFrom() + part[d] <= static_cast<uint64_t>(whole[d]) : whole[d] == part[d];
+    isPart = d == along ? part[d] >= least && from <= whole[d] - part[d] : whole[d] == part[d];
   if (!isPart)
-    return emitOpError("takes ") << block << " from row " << static_cast<int64_t>(getFrom())
-                                 << " on of a field " << held;
+    return emitOpError("takes ") << block << " from row " << from << " on of a field " << held;
   return success();
 }
 

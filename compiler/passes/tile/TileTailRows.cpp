@@ -2,6 +2,7 @@
 // last tile, so that they do not load its weights once more.
 #include "compiler/passes/tile/Lowering.h"
 
+#include "mlir/IR/Dominance.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -25,6 +26,7 @@ struct Product {
   DotOp dot;
   WaitOp wait;
   PromoteOp promote;
+  SmallVector<std::optional<uint64_t>> batches = {}; ///< all of them
 };
 
 struct TailRows : tile::impl::TileTailRowsBase<TailRows> {
@@ -68,7 +70,8 @@ struct TailRows : tile::impl::TileTailRowsBase<TailRows> {
     AccType type = store.getAcc().getType();
     return acc && acc->getParentOp() == tiles && !store.getTransposed() && !store.getRowsBy() &&
            !store.getStaged() && store.getRow() == tiles.getFirstRow() &&
-           store.getRows() == tiles.getTileRows() && type.getRows() == scheduler.getTileM() &&
+           store.getRows() == tiles.getTileRows() &&
+           type.getRows() == static_cast<int64_t>(scheduler.getTileM()) &&
            distribute(tailType(), getOperation().getWarpgroups());
   }
 
@@ -99,14 +102,31 @@ struct TailRows : tile::impl::TileTailRowsBase<TailRows> {
     });
     return fill && llvm::all_of(promotions, [&](PromoteOp op) { return addProduct(op); }) &&
            llvm::all_of(promotions, [&](PromoteOp op) { return isDoneWithLast(op); }) &&
+           llvm::all_of(products, [&](const auto &known) { return isWhole(known.second); }) &&
            !products.empty();
+  }
+
+  /// True where all of the tile's columns are multiplied, and what the product of the tail needs is
+  /// there when it begins.
+  bool isWhole(Product product) {
+    std::optional<Distribution> distribution =
+        distribute(store.getAcc().getType(), getOperation().getWarpgroups());
+    const bool isBatched = product.batches.front().has_value();
+    if (static_cast<int64_t>(product.batches.size()) != (isBatched ? distribution->fragments() : 1))
+      return false;
+    DominanceInfo dominance(getOperation());
+    SmallVector<Value> needed = {product.promote.getRowScales(), product.promote.getColumnScales()};
+    return llvm::all_of(needed, [&](Value value) {
+      return !value || dominance.properlyDominates(value, product.dot);
+    });
   }
 
   static Operands operandsOf(DotOp dot) {
     return {dot.getA(), dot.getB(), static_cast<int64_t>(dot.getKBegin().value_or(0))};
   }
 
-  /// The dot and the wait that `promote` comes after, in its own block.
+  /// The dot and the wait that `promote` comes after, in its own block, where no branch between
+  /// them adds to what it promotes.
   static std::optional<Product> productOf(PromoteOp promote) {
     Product product;
     product.promote = promote;
@@ -114,8 +134,16 @@ struct TailRows : tile::impl::TileTailRowsBase<TailRows> {
       if (auto wait = dyn_cast<WaitOp>(op);
           wait && wait.getAcc() == promote.getFrom() && !product.wait)
         product.wait = wait;
-      if (auto dot = dyn_cast<DotOp>(op); dot && dot.getAcc() == promote.getFrom())
+      WalkResult nested = op->walk([&](DotOp dot) {
+        if (dot.getAcc() != promote.getFrom())
+          return WalkResult::advance();
+        if (dot != op)
+          return WalkResult::interrupt();
         product.dot = dot;
+        return WalkResult::advance();
+      });
+      if (nested.wasInterrupted())
+        return std::nullopt;
     }
     return product.dot && product.wait ? std::optional(product) : std::nullopt;
   }
@@ -130,10 +158,12 @@ struct TailRows : tile::impl::TileTailRowsBase<TailRows> {
         !product->dot.getB().getDefiningOp<FieldOp>() || !canFollow(promote.getRowScales()))
       return false;
     auto [at, isNew] = products.try_emplace(operandsOf(product->dot), *product);
-    if (isNew)
-      return true;
     Product &known = at->second;
-    const bool isSame = known.promote.getRowScales() == promote.getRowScales() &&
+    // Promoted twice it counts twice, which one product of the tail would not.
+    const bool isAnother = !llvm::is_contained(known.batches, promote.getBatch());
+    product->batches = known.batches;
+    product->batches.push_back(promote.getBatch());
+    const bool isSame = isAnother && known.promote.getRowScales() == promote.getRowScales() &&
                         known.promote.getColumnScales() == promote.getColumnScales() &&
                         known.dot.getKSize() == product->dot.getKSize();
     known = *product;
@@ -195,10 +225,25 @@ struct TailRows : tile::impl::TileTailRowsBase<TailRows> {
     if (auto unpack = dyn_cast_if_present<UnpackOp>(op))
       return canFollow(unpack.getWords());
     if (auto field = dyn_cast_if_present<FieldOp>(op))
-      return isOne(field.getResult().getType()) || isFieldOfRows(field);
+      return isOneForAll(field.getResult().getType(), field.getCoordinates()) ||
+             isFieldOfRows(field);
     auto load = dyn_cast_if_present<LoadOp>(op);
-    return load && (isOne(load.getResult().getType()) ||
+    return load && (isOneForAll(load.getResult().getType(), load.getCoordinates()) ||
                     rowDimension(load.getResult().getType(), load.getCoordinates()));
+  }
+
+  /// A scale that all rows of the expert have.
+  bool isOneForAll(BlockType block, ValueRange coordinates) {
+    return isOne(block) && llvm::none_of(coordinates, [&](Value at) { return followsRows(at); });
+  }
+
+  /// True where `value` is computed from the first row of the tile.
+  bool followsRows(Value value) {
+    if (value == tiles.getFirstRow())
+      return true;
+    Operation *op = value.getDefiningOp();
+    return op && tiles->isProperAncestor(op) &&
+           llvm::any_of(op->getOperands(), [&](Value operand) { return followsRows(operand); });
   }
 
   static bool isOne(BlockType block) {

@@ -506,6 +506,36 @@ tile.kernel @part("x" %x: !tile.view<?x128xf8E4M3FN>) warpgroups 1 {
 
 // -----
 
+tile.kernel @wholeFromBelow("x" %x: !tile.view<?x128xf8E4M3FN>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %ring = tile.ring stages 1 [!tile.block<64x128xf8E4M3FN>]
+  %s = tile.await %ring
+  // expected-error@+1 {{'tile.field' op takes '!tile.block<64x128xf8E4M3FN>' from row 64 on of a field '!tile.block<64x128xf8E4M3FN>'}}
+  %f = tile.field %s[0] from 64 = %x[%c0, %c0] : !tile.view<?x128xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+}
+
+// -----
+
+tile.kernel @negative("x" %x: !tile.view<?x128xf8E4M3FN>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %ring = tile.ring stages 1 [!tile.block<72x128xf8E4M3FN>]
+  %s = tile.await %ring
+  // expected-error@+1 {{'tile.field' op starts at a multiple of 8 rows, got -8}}
+  %f = tile.field %s[0] from -8 = %x[%c0, %c0] : !tile.view<?x128xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+}
+
+// -----
+
+tile.kernel @oneEntry("xs" %x: !tile.view<4x?xf32>) warpgroups 1 {
+  %c0 = arith.constant 0 : i32
+  %ring = tile.ring stages 1 [!tile.block<1x72xf32>]
+  %s = tile.await %ring
+  // expected-error@+1 {{'tile.field' op takes '!tile.block<1x1xf32>' from row 64 on of a field '!tile.block<1x72xf32>'}}
+  %f = tile.field %s[0] from 64 = %x[%c0, %c0] : !tile.view<4x?xf32> -> !tile.block<1x1xf32>
+}
+
+// -----
+
 tile.kernel @unaligned("x" %x: !tile.view<?x128xf8E4M3FN>) warpgroups 1 {
   %c0 = arith.constant 0 : i32
   %ring = tile.ring stages 1 [!tile.block<72x128xf8E4M3FN>]

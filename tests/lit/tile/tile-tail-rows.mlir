@@ -122,3 +122,208 @@ tile.kernel @swapped("x" %x: !tile.view<?x128xf8E4M3FN>, "w" %w: !tile.view<128x
     tile.store %acc -> %y[%m, %n] rows %rows transposed : !tile.acc<128x64>, !tile.view<?x128xbf16>
   }
 }
+
+// -----
+
+// Promoted twice, it counts twice.
+// CHECK-LABEL: tile.kernel @twice
+// CHECK-NOT: tail
+tile.kernel @twice("x" %x: !tile.view<?x512xf8E4M3FN>, "x_scales" %xs: !tile.view<4x?xf32>, "w" %w: !tile.view<128x512xf8E4M3FN>, "y" %y: !tile.view<?x128xbf16>) warpgroups 1 {
+  %q = tile.scheduler tile [64, 128] columns 128 experts 1 order static raster 1
+  %ring = tile.ring stages 1 [!tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>, !tile.block<1x64xf32>]
+  tile.for_tiles %q -> %e, %m, %n, %rows, %live {
+    %acc = tile.acc : !tile.acc<64x128>
+    %t = tile.acc : !tile.fragment<n = 128>
+    tile.fill %acc : !tile.acc<64x128>
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c4 = arith.constant 4 : i32
+    %c128 = arith.constant 128 : i32
+    scf.for %i = %c0 to %c4 step %c1 : i32 {
+      %kk = arith.muli %i, %c128 : i32
+      tile.once {
+        %s = tile.acquire %ring
+        tile.copy %x[%m, %kk] -> %s[0] : !tile.view<?x512xf8E4M3FN>
+        tile.copy %w[%n, %kk] -> %s[1] : !tile.view<128x512xf8E4M3FN>
+        tile.copy %xs[%i, %m] -> %s[2] : !tile.view<4x?xf32>
+        tile.publish %s
+      }
+      %f = tile.await %ring
+      %a = tile.field %f[0] = %x[%m, %kk] : !tile.view<?x512xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+      %b = tile.field %f[1] = %w[%n, %kk] : !tile.view<128x512xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+      %as = tile.field %f[2] = %xs[%i, %m] : !tile.view<4x?xf32> -> !tile.block<1x64xf32>
+      tile.dot %t, %a, %b batch 0 of !tile.acc<64x128> fresh : !tile.fragment<n = 128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+      tile.wait %t : !tile.fragment<n = 128>
+      tile.promote %acc, %t rows %as per 1 : !tile.block<1x64xf32> batch 0 : !tile.acc<64x128>, !tile.fragment<n = 128>
+      tile.dot %t, %a, %b batch 0 of !tile.acc<64x128> fresh : !tile.fragment<n = 128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+      tile.wait %t : !tile.fragment<n = 128>
+      tile.promote %acc, %t rows %as per 1 : !tile.block<1x64xf32> batch 0 : !tile.acc<64x128>, !tile.fragment<n = 128>
+
+      tile.release %f
+    }
+    tile.store %acc -> %y[%m, %n] rows %rows : !tile.acc<64x128>, !tile.view<?x128xbf16>
+  }
+}
+
+// -----
+
+// A branch adds to the product before it is promoted.
+// CHECK-LABEL: tile.kernel @cond
+// CHECK-NOT: tail
+tile.kernel @cond("x" %x: !tile.view<?x512xf8E4M3FN>, "x_scales" %xs: !tile.view<4x?xf32>, "w" %w: !tile.view<128x512xf8E4M3FN>, "y" %y: !tile.view<?x128xbf16>) warpgroups 1 {
+  %q = tile.scheduler tile [64, 128] columns 128 experts 1 order static raster 1
+  %ring = tile.ring stages 1 [!tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>, !tile.block<1x64xf32>]
+  tile.for_tiles %q -> %e, %m, %n, %rows, %live {
+    %acc = tile.acc : !tile.acc<64x128>
+    %t = tile.acc : !tile.fragment<n = 128>
+    tile.fill %acc : !tile.acc<64x128>
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c4 = arith.constant 4 : i32
+    %c128 = arith.constant 128 : i32
+    scf.for %i = %c0 to %c4 step %c1 : i32 {
+      %kk = arith.muli %i, %c128 : i32
+      tile.once {
+        %s = tile.acquire %ring
+        tile.copy %x[%m, %kk] -> %s[0] : !tile.view<?x512xf8E4M3FN>
+        tile.copy %w[%n, %kk] -> %s[1] : !tile.view<128x512xf8E4M3FN>
+        tile.copy %xs[%i, %m] -> %s[2] : !tile.view<4x?xf32>
+        tile.publish %s
+      }
+      %f = tile.await %ring
+      %a = tile.field %f[0] = %x[%m, %kk] : !tile.view<?x512xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+      %b = tile.field %f[1] = %w[%n, %kk] : !tile.view<128x512xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+      %as = tile.field %f[2] = %xs[%i, %m] : !tile.view<4x?xf32> -> !tile.block<1x64xf32>
+      tile.dot %t, %a, %b batch 0 of !tile.acc<64x128> fresh : !tile.fragment<n = 128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+      %odd = arith.cmpi sgt, %i, %c1 : i32
+      scf.if %odd {
+      tile.dot %t, %a, %b batch 0 of !tile.acc<64x128> : !tile.fragment<n = 128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+      }
+      tile.wait %t : !tile.fragment<n = 128>
+      tile.promote %acc, %t rows %as per 1 : !tile.block<1x64xf32> batch 0 : !tile.acc<64x128>, !tile.fragment<n = 128>
+
+      tile.release %f
+    }
+    tile.store %acc -> %y[%m, %n] rows %rows : !tile.acc<64x128>, !tile.view<?x128xbf16>
+  }
+}
+
+// -----
+
+// One scale for 64 rows of the tile is not that of the rows past them.
+// CHECK-LABEL: tile.kernel @granule
+// CHECK-NOT: tail
+tile.kernel @granule("x" %x: !tile.view<?x512xf8E4M3FN>, "x_scales" %xs: !tile.view<4x?xf32>, "w" %w: !tile.view<128x512xf8E4M3FN>, "y" %y: !tile.view<?x128xbf16>) warpgroups 1 {
+  %q = tile.scheduler tile [64, 128] columns 128 experts 1 order static raster 1
+  %ring = tile.ring stages 1 [!tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>]
+  tile.for_tiles %q -> %e, %m, %n, %rows, %live {
+    %acc = tile.acc : !tile.acc<64x128>
+    %t = tile.acc : !tile.fragment<n = 128>
+    tile.fill %acc : !tile.acc<64x128>
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c4 = arith.constant 4 : i32
+    %c128 = arith.constant 128 : i32
+    scf.for %i = %c0 to %c4 step %c1 : i32 {
+      %kk = arith.muli %i, %c128 : i32
+      tile.once {
+        %s = tile.acquire %ring
+        tile.copy %x[%m, %kk] -> %s[0] : !tile.view<?x512xf8E4M3FN>
+        tile.copy %w[%n, %kk] -> %s[1] : !tile.view<128x512xf8E4M3FN>
+        tile.publish %s
+      }
+      %f = tile.await %ring
+      %a = tile.field %f[0] = %x[%m, %kk] : !tile.view<?x512xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+      %b = tile.field %f[1] = %w[%n, %kk] : !tile.view<128x512xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+      %c64 = arith.constant 64 : i32
+      %mb = arith.divsi %m, %c64 : i32
+      %as = tile.load %xs[%i, %mb] : !tile.view<4x?xf32> -> !tile.block<1x1xf32>
+      tile.dot %t, %a, %b batch 0 of !tile.acc<64x128> fresh : !tile.fragment<n = 128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+      tile.wait %t : !tile.fragment<n = 128>
+      tile.promote %acc, %t rows %as per 64 : !tile.block<1x1xf32> batch 0 : !tile.acc<64x128>, !tile.fragment<n = 128>
+
+      tile.release %f
+    }
+    tile.store %acc -> %y[%m, %n] rows %rows : !tile.acc<64x128>, !tile.view<?x128xbf16>
+  }
+}
+
+// -----
+
+// The scales come behind the wait, too late for dots that begin before it.
+// CHECK-LABEL: tile.kernel @late
+// CHECK-NOT: tail
+tile.kernel @late("x" %x: !tile.view<?x512xf8E4M3FN>, "x_scales" %xs: !tile.view<4x?xf32>, "w" %w: !tile.view<128x512xf8E4M3FN>, "y" %y: !tile.view<?x128xbf16>) warpgroups 1 {
+  %q = tile.scheduler tile [64, 128] columns 128 experts 1 order static raster 1
+  %ring = tile.ring stages 1 [!tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>, !tile.block<1x64xf32>]
+  tile.for_tiles %q -> %e, %m, %n, %rows, %live {
+    %acc = tile.acc : !tile.acc<64x128>
+    %t = tile.acc : !tile.fragment<n = 128>
+    tile.fill %acc : !tile.acc<64x128>
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c4 = arith.constant 4 : i32
+    %c128 = arith.constant 128 : i32
+    scf.for %i = %c0 to %c4 step %c1 : i32 {
+      %kk = arith.muli %i, %c128 : i32
+      tile.once {
+        %s = tile.acquire %ring
+        tile.copy %x[%m, %kk] -> %s[0] : !tile.view<?x512xf8E4M3FN>
+        tile.copy %w[%n, %kk] -> %s[1] : !tile.view<128x512xf8E4M3FN>
+        tile.copy %xs[%i, %m] -> %s[2] : !tile.view<4x?xf32>
+        tile.publish %s
+      }
+      %f = tile.await %ring
+      %a = tile.field %f[0] = %x[%m, %kk] : !tile.view<?x512xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+      %b = tile.field %f[1] = %w[%n, %kk] : !tile.view<128x512xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+      tile.dot %t, %a, %b batch 0 of !tile.acc<64x128> fresh : !tile.fragment<n = 128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+      tile.wait %t : !tile.fragment<n = 128>
+      %j = arith.addi %i, %c0 : i32
+      %as = tile.field %f[2] = %xs[%j, %m] : !tile.view<4x?xf32> -> !tile.block<1x64xf32>
+      tile.promote %acc, %t rows %as per 1 : !tile.block<1x64xf32> batch 0 : !tile.acc<64x128>, !tile.fragment<n = 128>
+
+      tile.release %f
+    }
+    tile.store %acc -> %y[%m, %n] rows %rows : !tile.acc<64x128>, !tile.view<?x128xbf16>
+  }
+}
+
+// -----
+
+// Scales that are a vector of the view follow as well.
+// CHECK-LABEL: tile.kernel @vector
+// CHECK: tail 16
+// CHECK: tile.field %{{.*}} from 64 = {{.*}} -> <16xf32>
+tile.kernel @vector("x" %x: !tile.view<?x512xf8E4M3FN>, "x_scales" %xs: !tile.view<?xf32>, "w" %w: !tile.view<128x512xf8E4M3FN>, "y" %y: !tile.view<?x128xbf16>) warpgroups 1 {
+  %q = tile.scheduler tile [64, 128] columns 128 experts 1 order static raster 1
+  %ring = tile.ring stages 1 [!tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>, !tile.block<64xf32>]
+  tile.for_tiles %q -> %e, %m, %n, %rows, %live {
+    %acc = tile.acc : !tile.acc<64x128>
+    %t = tile.acc : !tile.fragment<n = 128>
+    tile.fill %acc : !tile.acc<64x128>
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c4 = arith.constant 4 : i32
+    %c128 = arith.constant 128 : i32
+    scf.for %i = %c0 to %c4 step %c1 : i32 {
+      %kk = arith.muli %i, %c128 : i32
+      tile.once {
+        %s = tile.acquire %ring
+        tile.copy %x[%m, %kk] -> %s[0] : !tile.view<?x512xf8E4M3FN>
+        tile.copy %w[%n, %kk] -> %s[1] : !tile.view<128x512xf8E4M3FN>
+        tile.copy %xs[%m] -> %s[2] : !tile.view<?xf32>
+        tile.publish %s
+      }
+      %f = tile.await %ring
+      %a = tile.field %f[0] = %x[%m, %kk] : !tile.view<?x512xf8E4M3FN> -> !tile.block<64x128xf8E4M3FN>
+      %b = tile.field %f[1] = %w[%n, %kk] : !tile.view<128x512xf8E4M3FN> -> !tile.block<128x128xf8E4M3FN>
+      %as = tile.field %f[2] = %xs[%m] : !tile.view<?xf32> -> !tile.block<64xf32>
+      tile.dot %t, %a, %b batch 0 of !tile.acc<64x128> fresh : !tile.fragment<n = 128>, !tile.block<64x128xf8E4M3FN>, !tile.block<128x128xf8E4M3FN>
+      tile.wait %t : !tile.fragment<n = 128>
+      tile.promote %acc, %t rows %as per 1 : !tile.block<64xf32> batch 0 : !tile.acc<64x128>, !tile.fragment<n = 128>
+
+      tile.release %f
+    }
+    tile.store %acc -> %y[%m, %n] rows %rows : !tile.acc<64x128>, !tile.view<?x128xbf16>
+  }
+}
