@@ -34,6 +34,7 @@ struct Grids {
                               body);
     };
     EmulatorOptions options = testOptions();
+    options.threads = 1; // of two blocks at once either may be the first at fault
     Result<std::unique_ptr<Emulator>> emulator = Emulator::create(options);
     REQUIRE(emulator);
     TestLaunch one(2, 64, 1024), two(2, 64, 1024);
