@@ -1,29 +1,15 @@
 # The calibration with the emulator on both sides: everything is equal, and what is altered is found.
 # The stand-in has compiled units of its own: a unit that is loaded serves one emulator of a process.
 # -DBUNDLE=… -DCALIBRATE=… (programs) -DKERNELS=… (catalogue) -DWORK=… (folder of the stand-in driver)
+include(${CMAKE_CURRENT_LIST_DIR}/OnStandIn.cmake)
 set(folder ${WORK}/light)
-set(units ${WORK}/units)
-file(MAKE_DIRECTORY ${folder} ${units})
+file(MAKE_DIRECTORY ${folder})
 execute_process(COMMAND ${BUNDLE} -o ${folder} --kernels ${KERNELS} --group light COMMAND_ERROR_IS_FATAL ANY)
 file(WRITE ${units}/bundle ${folder}/bundle)
 
-# Calibrates with the given options while the stand-in misbehaves as `fault` says; sets `status` and `output`.
-function(run fault)
-  file(WRITE ${units}/fault "${fault}\n")
-  execute_process(
-    COMMAND ${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${WORK} ${CALIBRATE} ${folder} --quick
-      --work ${WORK}/calibrate-units ${ARGN}
-    RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  set(status "${status}" PARENT_SCOPE)
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
-
-function(expect wantedStatus pattern what)
-  if(NOT status EQUAL wantedStatus OR NOT output MATCHES "${pattern}")
-    file(REMOVE ${units}/fault ${units}/bundle)
-    message(FATAL_ERROR "${what}: exit code ${status}, expected ${wantedStatus} and ${pattern}\n${output}")
-  endif()
-endfunction()
+macro(run fault)
+  runProgram("${fault}" ${CALIBRATE} ${folder} --quick --work ${WORK}/calibrate-units ${ARGN})
+endmacro()
 
 set(few --only eager.w-channel --only grouped.w-block.x-group-mn.bf16.328x720 --only eager.w-block.x-group.bf16.512
   --only quantize.group-96 --only quantize.given)

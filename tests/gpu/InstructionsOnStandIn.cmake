@@ -1,27 +1,13 @@
 # Single instructions with the emulator on both sides: everything is equal, and what is altered is found.
 # -DINSTRUCTIONS=… (program) -DWORK=… (folder of the stand-in driver)
-set(units ${WORK}/units)
+include(${CMAKE_CURRENT_LIST_DIR}/OnStandIn.cmake)
 set(kept ${WORK}/instructions)
-file(MAKE_DIRECTORY ${units} ${kept})
+file(MAKE_DIRECTORY ${kept})
 file(WRITE ${units}/bundle ${kept})
 
-# Runs the program while the stand-in misbehaves as `fault` says; sets `status` and `output`.
-function(run fault)
-  file(WRITE ${units}/fault "${fault}\n")
-  execute_process(
-    COMMAND ${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${WORK}:$ENV{LD_LIBRARY_PATH} ${INSTRUCTIONS}
-      --work ${WORK}/instruction-units --units ${kept} ${ARGN}
-    RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  set(status "${status}" PARENT_SCOPE)
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
-
-function(expect wantedStatus pattern what)
-  if(NOT status EQUAL wantedStatus OR NOT output MATCHES "${pattern}")
-    file(REMOVE ${units}/fault ${units}/bundle)
-    message(FATAL_ERROR "${what}: exit code ${status}, expected ${wantedStatus} and ${pattern}\n${output}")
-  endif()
-endfunction()
+macro(run fault)
+  runProgram("${fault}" ${INSTRUCTIONS} --work ${WORK}/instruction-units --units ${kept} ${ARGN})
+endmacro()
 
 run("none 0" --rounds 4)
 if(status EQUAL 2 AND output MATCHES "NVRTC")

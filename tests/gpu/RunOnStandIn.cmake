@@ -1,27 +1,14 @@
 # The quick GPU tests on the emulator: they pass, and they notice wrong results, faults, crashes and hangs.
 # -DBUNDLE=… -DTESTS=… (programs) -DKERNELS=… (catalogue) -DWORK=… (folder of the stand-in driver)
+include(${CMAKE_CURRENT_LIST_DIR}/OnStandIn.cmake)
 set(folder ${WORK}/light)
-set(units ${WORK}/units)
-file(MAKE_DIRECTORY ${folder} ${units})
+file(MAKE_DIRECTORY ${folder})
 execute_process(COMMAND ${BUNDLE} -o ${folder} --kernels ${KERNELS} --group light COMMAND_ERROR_IS_FATAL ANY)
 file(WRITE ${units}/bundle ${folder}/bundle)
 
-# Runs the tests with the given options while the stand-in misbehaves as `fault` says; sets `status` and `output`.
-function(run fault)
-  file(WRITE ${units}/fault "${fault}\n")
-  execute_process(
-    COMMAND ${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${WORK} ${TESTS} ${folder} --quick --journal ${folder}/journal ${ARGN}
-    RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  set(status "${status}" PARENT_SCOPE)
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
-
-function(expect wantedStatus pattern what)
-  if(NOT status EQUAL wantedStatus OR NOT output MATCHES "${pattern}")
-    file(REMOVE ${units}/fault ${units}/bundle)
-    message(FATAL_ERROR "${what}: exit code ${status}, expected ${wantedStatus} and ${pattern}\n${output}")
-  endif()
-endfunction()
+macro(run fault)
+  runProgram("${fault}" ${TESTS} ${folder} --quick --journal ${folder}/journal ${ARGN})
+endmacro()
 
 run("none 0")
 expect(0 "checks: [0-9]+, failed 0;.*all ok" "right kernels")
