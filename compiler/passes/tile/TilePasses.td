@@ -90,12 +90,13 @@ def TileTailRows : TilePass<"tile-tail-rows"> {
   let summary = "Multiply the last few rows of an expert as columns, beside the rows of its last tile";
   let description = [{
     A wgmma has 64 rows, but any multiple of 8 columns. Where an expert has a few rows more than whole tiles, the last tile takes
-    them too: fields of x and its scales hold that many more rows, and each product is followed by that of the weights by them,
-    into an accumulator that is stored transposed. For kernels whose products are all promoted, and that nothing has swapped.
+    them too: fields of x and its scales hold that many more rows, and the weights are multiplied by them while the last batch of a
+    product is promoted, into an accumulator that is stored transposed. For kernels whose products are all promoted, and that nothing has swapped.
 
     ```mlir
     %q = tile.scheduler (%off) tile [128, 256] columns 4096 …
     tile.dot %part, %x, %w fresh
+    tile.wait %part
     tile.promote %acc, %part rows %xs per 1 columns %ws per 128
     tile.store %acc -> %y[%m, %n] rows %rows
     ```
@@ -103,12 +104,11 @@ def TileTailRows : TilePass<"tile-tail-rows"> {
     ```mlir
     %q = tile.scheduler (%off) tile [128, 256] tail 16 columns 4096 …
     tile.dot %part, %x, %w fresh
+    %x2 = tile.field %slot[0] from 128 = … -> <16x128xf8E4M3FN>
+    scf.if %moreThan128 { tile.dot %few, %w, %x2 batch 0 of !tile.acc<256x16> fresh … }
+    scf.if %moreThan128 { tile.wait %part pending 2 } else { tile.wait %part }
     tile.promote %acc, %part rows %xs per 1 columns %ws per 128
-    scf.if %moreThan128 {
-      %x2 = tile.field %slot[0] from 128 = … -> <16x128xf8E4M3FN>
-      tile.dot %tailPart, %w, %x2 fresh
-      tile.promote %tail, %tailPart rows %ws per 128 columns %xs2 per 1
-    }
+    scf.if %moreThan128 { tile.wait %few …; tile.promote %tail, %few rows %ws per 128 columns %xs2 per 1 batch 0 … }
     tile.store %acc -> %y[%m, %n] rows %rows
     tile.store %tail -> %y[%m + 128, %n] rows %rows - 128 transposed
     ```

@@ -298,7 +298,7 @@ struct TailRows : tile::impl::TileTailRowsBase<TailRows> {
     builder.setInsertionPointAfter(fill);
     FillOp::create(builder, loc, sums);
     for (auto &[operands, product] : products)
-      addProduct(product, sums, parts);
+      multiplyTail(product, sums, parts);
     for (ScaleOp scaling : scalings) {
       builder.setInsertionPointAfter(scaling);
       Code code(builder, scaling.getLoc());
@@ -315,7 +315,7 @@ struct TailRows : tile::impl::TileTailRowsBase<TailRows> {
   }
 
   /// Has the dots of the tail under way while the last batch of the tile is promoted.
-  void addProduct(Product product, Value sums, ArrayRef<Value> parts) {
+  void multiplyTail(Product product, Value sums, ArrayRef<Value> parts) {
     PromoteOp promote = product.promote;
     auto of = TypeAttr::get(tailType());
     OpBuilder builder(&getContext());
