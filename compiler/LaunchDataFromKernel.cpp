@@ -117,6 +117,7 @@ Result<LaunchData> launchDataFromKernel(ptx::KernelOp kernel) {
   LaunchData launch;
   launch.threads = kernel.getThreads();
   launch.cluster = kernel.getCluster();
+  launch.grid.blocksPerSm = kernel.getMinBlocks();
   launch.sharedBytes = kernel.getSharedBytes();
   launch.grid.tileM = grid.getAs<IntegerAttr>("tile_m").getInt();
   launch.grid.tileN = grid.getAs<IntegerAttr>("tile_n").getInt();

@@ -34,6 +34,14 @@ const OptionalPass schedule[] = {
        options.side = namesOf(plan.clusterSide)[size_t(plan.clusterSide)];
        return tile::createTileMulticast(options);
      }},
+    {"tile-share-sm",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       if (plan.blocksPerSm == 1)
+         return nullptr;
+       tile::TileShareSmOptions options;
+       options.blocks = plan.blocksPerSm;
+       return tile::createTileShareSm(options);
+     }},
     {"tile-swap-operands",
      [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
        return plan.swapOperands ? tile::createTileSwapOperands() : nullptr;

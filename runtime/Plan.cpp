@@ -96,9 +96,17 @@ int64_t sharedBytes(const KernelPlan &plan, const Spec &spec) {
   return slot * plan.stages + store + 96 + 4 * (spec.numExperts + 1) + sorting + quantizing;
 }
 
+/// Shared memory of a block. Each takes 1 KiB of an SM's more than it may use (CUDA C++ Programming
+/// Guide, compute capability 9.0).
+int64_t mostSharedBytes(const KernelPlan &plan, const Target &target) {
+  constexpr int64_t reserved = 1024;
+  const int64_t ofSm = target.profile.sharedBytesPerBlock + reserved;
+  return ofSm / plan.blocksPerSm / 128 * 128 - reserved;
+}
+
 /// Takes slots away until the block fits.
 void fitStages(KernelPlan &plan, const Spec &spec, const Target &target) {
-  while (plan.stages > 1 && sharedBytes(plan, spec) > target.profile.sharedBytesPerBlock)
+  while (plan.stages > 1 && sharedBytes(plan, spec) > mostSharedBytes(plan, target))
     --plan.stages;
 }
 
@@ -154,38 +162,48 @@ KernelPlan decodePlan(const Spec &spec, const Target &target) {
   return plan;
 }
 
-/// About 128 rows an expert: the few rows past them go with the last tile, so that weights pass
-/// through a processor once. With sums of 16 such rows the consumers want all registers there are;
-/// sweeps of one row tile spare the producer, which gives them, a division. Scales of x that do not
-/// come in the ring, and short sums, leave no room for as many (measured on an H200, uniform: 8 to
-/// 10 % over 128x256 tiles without at K = 2048, 15 % at 7168; at 768 4 % with 8 rows and nothing
-/// with 16; skewed 0 to 15 %). Checked kernels spill a few.
+/// Whether sums of 16 rows past a tile leave registers.
+bool hasRoomForTails(const Spec &spec) {
+  if (spec.quantizeFrom || spec.k < 1536)
+    return false;
+  const ScaleLayout &x = spec.xScales;
+  return x.kGranule() == 0 ||
+         (x.order == ScaleOrder::MnMajor && x.alignBytes > 0 && x.alignBytes % 16 == 0 &&
+          x.granule[x.granule.size() - 2] == Granule::of(1));
+}
+
+/// A little more than whole tiles of rows an expert: the few rows past them go with the last tile,
+/// so that weights pass through a processor once less. With sums of 16 such rows the consumers want
+/// all registers there are. Scales of x that do not come in the ring, and short sums, leave no room
+/// for as many (measured on an H200, 128 rows, uniform: 8 to 10 % over 128x256 tiles without at
+/// K = 2048, 15 % at 7168; at 768 4 % with 8 rows and nothing with 16; skewed 0 to 15 %). Checked
+/// kernels spill a few.
 KernelPlan tailPlan(const Spec &spec, const Target &target) {
   KernelPlan plan = widePlan(spec, target);
   plan.tailRows = 8;
-  const bool hasRoom = !spec.quantizeFrom && spec.xScales.order == ScaleOrder::MnMajor &&
-                       spec.xScales.alignBytes > 0 && spec.xScales.alignBytes % 16 == 0 &&
-                       spec.xScales.granule[spec.xScales.granule.size() - 2] == Granule::of(1);
-  if (spec.k >= 1536 && hasRoom) {
+  if (hasRoomForTails(spec)) {
     plan.tailRows = 16;
     plan.consumerRegs = 240;
     plan.producerRegs = 24;
-    plan.raster = 1;
   }
   fitStages(plan, spec, target);
   return plan;
 }
 
-/// Whether tails are worth it for some row counts: scales that need few registers. Batched rows are
-/// few, and gathered.
+/// Whether tails are worth it for some row counts: promoted products, and scales that need few
+/// registers. Batched rows are few, and gathered.
 bool takesTails(const Spec &spec) {
+  const bool isScaled = spec.xScales.kGranule() != 0 && spec.wScales.kGranule() != 0;
+  const bool isScaledOnce = spec.xScales.kGranule() == 0 && spec.wScales.kGranule() == 0;
   return spec.dispatch != Dispatch::Batched && spec.numExperts > 1 && spec.n >= 1024 &&
-         hasCoarseSteps(spec) && spec.xScales.kGranule() != 0 && spec.wScales.kGranule() != 0 &&
-         256 % std::max<int64_t>(1, columnGranule(spec)) == 0 && spec.outType != ElementType::F32;
+         hasCoarseSteps(spec) &&
+         (isScaled || (isScaledOnce && spec.accumulate == Accumulate::Exact)) &&
+         (isScaledOnce || 256 % std::max<int64_t>(1, columnGranule(spec)) == 0) &&
+         spec.outType != ElementType::F32;
 }
 
 /// Many rows and a long K: two blocks side by side load the rows that both multiply once (measured
-/// on an H200: 0.5 to 1 % from 256 rows an expert and K = 4096 on, a loss below either).
+/// on an H200: 0.5 to 1 % from 272 rows an expert and K = 4096 on, a loss below either).
 KernelPlan pairedPlan(const Spec &spec, const Target &target) {
   KernelPlan plan = widePlan(spec, target);
   const int64_t columnTiles = (spec.n + plan.tileN - 1) / plan.tileN;
@@ -198,10 +216,10 @@ KernelPlan pairedPlan(const Spec &spec, const Target &target) {
 constexpr int64_t wideRows = 48;
 /// Rows an expert from which on columns with scales of their own are better columns of a wgmma.
 constexpr int64_t leastUnswappedRows = 384;
-/// Rows an expert for which tails are.
+/// Rows an expert for which tails past one tile of 128 rows are, and past two (measured on an H200:
+/// 2 to 5 % at 240 to 272 rows of 32 experts, 2 to 11 % of 8; a loss at 224 and 288).
 constexpr int64_t leastTailRows = 104, mostTailRows = 152;
-/// Rows an expert from which on blocks in pairs are.
-constexpr int64_t pairedRows = 208;
+constexpr int64_t leastSecondTailRows = 248, mostSecondTailRows = 280;
 /// Rows an expert of which tiles of 128 rows are two or one and a bit: where columns are few, the
 /// last round of them leaves most processors idle, and tiles of 64 rows are better.
 constexpr int64_t leastUnevenRows = 96, mostUnevenRows = 192;
@@ -269,10 +287,19 @@ std::vector<PlannedRange> gemmPlanRanges(const Spec &spec, const Target &target)
     add(leastUnevenRows, narrow);
     add(mostUnevenRows, wide);
   } else if (takesTails(spec)) {
-    add(leastTailRows, tailPlan(spec, target));
+    KernelPlan tail = tailPlan(spec, target);
+    // Sweeps of one row tile spare the producer a division, where it has few registers.
+    if (tail.tailRows == 16)
+      tail.raster = 1;
+    add(leastTailRows, tail);
     add(mostTailRows, wide);
-    if (const KernelPlan paired = pairedPlan(spec, target); paired != wide)
-      add(pairedRows, paired);
+  }
+  if (takesTails(spec)) {
+    const KernelPlan many = wideTiles < 3 * processors ? wide : pairedPlan(spec, target);
+    if (hasRoomForTails(spec))
+      add(leastSecondTailRows, tailPlan(spec, target));
+    if (hasRoomForTails(spec) || many != wide)
+      add(mostSecondTailRows, many);
   }
   const int64_t threshold = wideRows * experts;
   // Tokens of a decode step come with as many experts as rows, at most.
@@ -423,7 +450,14 @@ Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &
             fmt::format("plan: {} is {}, expected a multiple of 8 from 24 to 256", name, count),
             "40 and 232 suit two warpgroups");
   int64_t threads = 128 * (plan.warpgroups + 1);
-  int64_t blockRegisters = 65536 / threads / 8 * 8 * threads;
+  if (plan.blocksPerSm < 1 || plan.blocksPerSm > 2048 / threads)
+    return refuse(
+        fmt::format("plan: blocksPerSm is {}, expected 1 to {}", plan.blocksPerSm, 2048 / threads),
+        "an SM has 2048 threads");
+  if (plan.blocksPerSm > 1 && plan.cluster > 1)
+    return refuse("plan: blocks of a cluster have an SM each",
+                  "use cluster = 1 or blocksPerSm = 1");
+  int64_t blockRegisters = 65536 / plan.blocksPerSm / threads / 8 * 8 * threads;
   // Without roles these fields say nothing, and may be any numbers.
   int64_t registers =
       plan.specializeWarps ? 128 * (plan.producerRegs + plan.warpgroups * plan.consumerRegs) : 0;
@@ -435,10 +469,9 @@ Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &
                     (blockRegisters / 128 - plan.producerRegs) / plan.warpgroups / 8 * 8));
   if (plan.store == StorePath::Staged && spec.outType == ElementType::F32)
     return refuse("plan: staged stores move 16-bit results, y is f32", "use store = direct");
-  int64_t bytes = sharedBytes(plan, spec);
-  if (bytes > target.profile.sharedBytesPerBlock)
-    return refuse(fmt::format("plan: takes {} bytes of shared memory, a block has {}", bytes,
-                              target.profile.sharedBytesPerBlock),
+  int64_t bytes = sharedBytes(plan, spec), most = mostSharedBytes(plan, target);
+  if (bytes > most)
+    return refuse(fmt::format("plan: takes {} bytes of shared memory, a block has {}", bytes, most),
                   "use fewer stages or a smaller tile");
   return {};
 }

@@ -59,6 +59,7 @@ std::span<const char *const> namesOf(ClusterSide);
   X(CachePolicy, weightPolicy, CachePolicy::Normal, "L2 eviction priority of weight loads")        \
   X(int64_t, cluster, 1, "blocks that take neighbouring tiles and load what these share once")     \
   X(ClusterSide, clusterSide, ClusterSide::Columns, "where those tiles are neighbours")            \
+  X(int64_t, blocksPerSm, 1, "blocks that share an SM: one stores while another multiplies")       \
   X(bool, checked, false, "routing and scales are looked at, and findings reported")
 
 struct KernelPlan {

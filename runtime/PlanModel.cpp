@@ -164,7 +164,7 @@ PlanEstimate estimatePlan(const KernelPlan &plan, const Spec &spec, const Target
                                 : draw.tiles * double(plan.tileM) / 64;
   estimate.fragments = fragmentsOfTiles * experts * columns;
   auto smCount = double(std::max<int64_t>(1, target.profile.smCount));
-  estimate.waves = estimate.tiles / smCount;
+  estimate.waves = estimate.tiles / smCount / double(plan.blocksPerSm);
   if (rows == 0)
     return estimate;
 
@@ -200,7 +200,8 @@ PlanEstimate estimatePlan(const KernelPlan &plan, const Spec &spec, const Target
       estimate.tiles * steps *
       double(((plan.tileM + plan.tailRows) / beside + plan.tileN / below) * plan.tileK) /
       copyBytesPerCycle * scale;
-  estimate.tileUs = estimate.tiles * fitted::tileCycles * scale;
+  // While a block is between two tiles, the others of its SM are not.
+  estimate.tileUs = estimate.tiles * fitted::tileCycles * scale / double(plan.blocksPerSm);
   // Without slots to run ahead, or without a warp that does, copies and dots take turns.
   bool isPipelined = plan.stages > 1 && plan.specializeWarps;
   double onSm =
@@ -241,6 +242,15 @@ std::vector<KernelPlan> candidatePlans(const Spec &spec, const Target &target) {
           plan.store = StorePath::Direct;
         plan.stages = fittingStages(plan, spec, target, 10);
         addOnce(plans, plan, spec, target);
+        if (tileM <= 128 && tileN == 128) {
+          // Two blocks an SM, of one warpgroup and half of the slots each.
+          KernelPlan shared = plan;
+          shared.warpgroups = 1;
+          shared.blocksPerSm = 2;
+          shared.consumerRegs = 216;
+          shared.stages = fittingStages(shared, spec, target, 10);
+          addOnce(plans, shared, spec, target);
+        }
         // The other way round, as far as sums leave registers.
         if (tileM * tileN > 128 * 256 || tileN % 128 != 0)
           continue;

@@ -397,40 +397,52 @@ void addClusters(std::vector<BundleEntry> &entries, TunedTable &table, const Spe
   add(entries, name + ".clusters", "matrix quick", small);
 }
 
-/// Plans that multiply the other way round, tiles of few rows and many, widths that fit and one for
-/// all, results through shared memory and not.
-void addSwapped(std::vector<BundleEntry> &entries, TunedTable &table, const Spec &small,
-                const std::string &name, const char *groups) {
+/// `small` under each of `plans`, texts that alter `base`.
+void addPlans(std::vector<BundleEntry> &entries, TunedTable &table, const Spec &small,
+              const std::string &name, const char *groups, const KernelPlan &base,
+              std::initializer_list<const char *> plans) {
   TunedSpec tuned = {canonicalText(small), {}};
-  for (const char *text :
-       {"tileM=64,tileN=128,stages=8,fitRows=16,weightPolicy=evict_first",
-        "tileM=128,tileN=128,"
-        "stages=6,fitRows=32,unrollSlots=true",
-        "tileM=192,tileN=128,fitRows=32,scheduler=static", "tileM=128,tileN=256,fitRows=64",
-        "tileM=192,tileN=128,split=rows,store=direct"}) {
-    KernelPlan base;
-    base.swapOperands = true;
+  for (const char *text : plans) {
     const int64_t first = 100 * int64_t(tuned.ranges.size());
     tuned.ranges.push_back({first, first + 99, first, *parsePlan(text, base), 0, 0});
   }
   tuned.ranges.back().maxRows = INT64_MAX;
   table.specs.push_back(tuned);
-  add(entries, name + ".swapped", groups, small);
+  add(entries, name, groups, small);
+}
+
+/// Plans that multiply the other way round, tiles of few rows and many, widths that fit and one for
+/// all, results through shared memory and not.
+void addSwapped(std::vector<BundleEntry> &entries, TunedTable &table, const Spec &small,
+                const std::string &name, const char *groups) {
+  KernelPlan base;
+  base.swapOperands = true;
+  addPlans(entries, table, small, name + ".swapped", groups, base,
+           {"tileM=64,tileN=128,stages=8,fitRows=16,weightPolicy=evict_first",
+            "tileM=128,tileN=128,stages=6,fitRows=32,unrollSlots=true",
+            "tileM=192,tileN=128,fitRows=32,scheduler=static", "tileM=128,tileN=256,fitRows=64",
+            "tileM=192,tileN=128,split=rows,store=direct"});
 }
 
 /// Plans whose last tiles take rows past whole ones.
 void addTails(std::vector<BundleEntry> &entries, TunedTable &table, const Spec &small,
               const std::string &name, const char *groups) {
-  TunedSpec tuned = {canonicalText(small), {}};
-  for (const char *text :
-       {"tailRows=16,unrollSlots=true", "tailRows=8,scheduler=static,store=direct",
-        "tileM=64,tailRows=24,tileN=128,stages=6", "tailRows=16,cluster=2,stages=3"}) {
-    const int64_t first = 100 * int64_t(tuned.ranges.size());
-    tuned.ranges.push_back({first, first + 99, first, *parsePlan(text, KernelPlan()), 0, 0});
-  }
-  tuned.ranges.back().maxRows = INT64_MAX;
-  table.specs.push_back(tuned);
-  add(entries, name + ".tails", groups, small);
+  addPlans(entries, table, small, name + ".tails", groups, KernelPlan(),
+           {"tailRows=16,unrollSlots=true", "tailRows=8,scheduler=static,store=direct",
+            "tileM=64,tailRows=24,tileN=128,stages=6", "tailRows=16,cluster=2,stages=3"});
+}
+
+/// Plans of which two blocks share an SM.
+void addShared(std::vector<BundleEntry> &entries, TunedTable &table, const Spec &small,
+               const std::string &name, const char *groups) {
+  KernelPlan base;
+  base.blocksPerSm = 2;
+  base.warpgroups = 1;
+  base.consumerRegs = 216;
+  addPlans(entries, table, small, name + ".shared", groups, base,
+           {"tileM=128,tileN=128,stages=3,unrollSlots=true",
+            "tileM=64,tileN=128,stages=4,scheduler=static,weightPolicy=evict_first",
+            "tileM=64,tileN=64,stages=5,specializeWarps=false"});
 }
 
 /// What kernels of the matrix are too small for: every plan that large ones are given, on small
@@ -458,6 +470,9 @@ void addFamilies(std::vector<BundleEntry> &entries, TunedTable &table) {
     addSwapped(entries, table, specOf(dispatch, w, x, ElementType::BF16, {5, 456, 720}),
                nameOf(small, w.name, x.name),
                dispatch == Dispatch::Grouped ? "matrix quick" : "matrix");
+    addShared(entries, table, specOf(dispatch, w, x, ElementType::BF16, {5, 584, 720}),
+              nameOf(small, w.name, x.name),
+              dispatch == Dispatch::Grouped ? "matrix quick" : "matrix");
     if (!isBatched)
       addTails(entries, table, specOf(dispatch, w, x, ElementType::BF16, {5, 520, 720}),
                nameOf(small, w.name, x.name),

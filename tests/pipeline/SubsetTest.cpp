@@ -75,6 +75,17 @@ KernelPlan tailPlan() {
   return plan;
 }
 
+/// The same with two blocks on an SM.
+KernelPlan sharedPlan() {
+  KernelPlan plan = busyPlan();
+  plan.tileN = 128;
+  plan.warpgroups = 1;
+  plan.consumerRegs = 216;
+  plan.cluster = 1;
+  plan.blocksPerSm = 2;
+  return plan;
+}
+
 struct NamedPlan {
   std::string name;
   KernelPlan plan;
@@ -167,7 +178,8 @@ std::vector<NamedPlan> variedPlans() {
           {"swapped, 192x128, one width", swappedTall},
           {"swapped, rows divided", swappedRows},
           {"swapped, 128x256", swappedWide},
-          {"tails, warps alike", tailAlike}};
+          {"tails, warps alike", tailAlike},
+          {"two blocks on an SM", sharedPlan()}};
 }
 
 /// None, all, each alone, all but each, and `count` drawn by `seed`.
@@ -234,6 +246,7 @@ TEST_CASE("subset of every optional pass does something for a busy plan") {
       const bool swaps = pass == "tile-swap-operands" || pass == "tile-fit-columns";
       const KernelPlan plan = swaps                      ? swappedPlan()
                               : pass == "tile-tail-rows" ? tailPlan()
+                              : pass == "tile-share-sm"  ? sharedPlan()
                                                          : busyPlan();
       CHECK(build(spec, plan, {pass}).source != build(spec, plan).source);
     }

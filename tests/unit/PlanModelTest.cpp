@@ -220,6 +220,19 @@ TEST_CASE("a cluster halves the copies of what its tiles share, and pays for til
   CHECK(estimate("cluster=2", 640).tiles == 5 * 16);
 }
 
+TEST_CASE("blocks that share an SM hide what comes between two tiles") {
+  const Spec spec = specOf(Scales::Block, 32, 4096, 7168);
+  auto estimate = [&](const char *plan) {
+    return estimatePlan(planOf(plan), spec, Target(), 32 * 512);
+  };
+  const PlanEstimate one = estimate("tileN=128"), two = estimate("tileN=128,blocksPerSm=2");
+  CHECK(two.tiles == one.tiles);
+  CHECK(two.waves == doctest::Approx(one.waves / 2));
+  // The last of half as many rounds is longer.
+  const double rounds = (two.waves + 0.9) / two.waves / ((one.waves + 0.9) / one.waves);
+  CHECK(two.tileUs == doctest::Approx(one.tileUs / 2 * rounds).epsilon(0.01));
+}
+
 TEST_CASE("rows past whole tiles cost a tile only where the last does not take them") {
   const Spec spec = specOf(Scales::Row, 1, 4096, 7168);
   auto estimate = [&](const char *change, int64_t rows) {

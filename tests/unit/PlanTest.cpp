@@ -70,6 +70,23 @@ TEST_CASE("a little more than 128 rows an expert give tiles that take them along
   CHECK(choosePlan(spec, Target(), 32 * 104).tailRows == 16);
   CHECK(choosePlan(spec, Target(), 32 * 152 - 1).tailRows == 16);
   CHECK(choosePlan(spec, Target(), 32 * 152).tailRows == 0);
+  // Two whole tiles and a few rows are alike, where 16 of them fit.
+  for (const auto &[rows, tailRows] : {std::pair(32 * 247, 0), std::pair(32 * 248, 16),
+                                       std::pair(32 * 280 - 1, 16), std::pair(32 * 280, 0)})
+    CHECK(choosePlan(spec, Target(), rows).tailRows == tailRows);
+  CHECK(choosePlan(spec, Target(), 32 * 128).raster == 1);
+  CHECK(choosePlan(spec, Target(), 32 * 256).raster == 16);
+  CHECK(choosePlan(copied(128, 2048, 768), Target(), 128 * 256).tailRows == 0);
+  // Few columns of few experts: tiles of 64 rows at 128, tails at 256.
+  CHECK(choosePlan(copied(8, 4096, 14336), Target(), 8 * 128).tailRows == 0);
+  CHECK(choosePlan(copied(8, 4096, 14336), Target(), 8 * 256).tailRows == 16);
+  // Scales outside of K, promoted all the same.
+  Spec once = spec;
+  once.xScales.granule = {Granule::of(1), Granule::whole()};
+  once.wScales.granule = {Granule::of(1), Granule::of(1), Granule::whole()};
+  CHECK(choosePlan(once, Target(), 32 * 128).tailRows == 16);
+  once.accumulate = Accumulate::Fast;
+  CHECK(choosePlan(once, Target(), 32 * 128).tailRows == 0);
   CHECK(choosePlan(copied(32, 4096, 1536), Target(), 32 * 128).tailRows == 16);
   CHECK(choosePlan(copied(128, 2048, 768), Target(), 128 * 128).tailRows == 8);
   Spec rowMajor = spec;
@@ -159,15 +176,16 @@ TEST_CASE("plans that differ in any field have different texts") {
   add([](KernelPlan &plan) { plan.tailRows = 16; });
   add([](KernelPlan &plan) { plan.cluster = 2; });
   add([](KernelPlan &plan) { plan.clusterSide = ClusterSide::Rows; });
+  add([](KernelPlan &plan) { plan.blocksPerSm = 2; });
   CHECK(planText(base).starts_with("tileM=128,tileN=256,tileK=128,stages=4,"));
   CHECK(planJson(base).starts_with("{\"tileM\": 128, "));
 }
 
 TEST_CASE("blocks come in pairs for many rows and a long K, where columns make pairs of tiles") {
   const Spec spec = blockScaled(32, 4096, 7168);
-  for (int64_t rows : {1, 32 * 16, 32 * 128, 32 * 207})
+  for (int64_t rows : {1, 32 * 16, 32 * 128, 32 * 279})
     CHECK(choosePlan(spec, Target(), rows).cluster == 1);
-  CHECK(choosePlan(spec, Target(), 32 * 208).cluster == 2);
+  CHECK(choosePlan(spec, Target(), 32 * 280).cluster == 2);
   CHECK(choosePlan(spec, Target(), 32 * 512).clusterSide == ClusterSide::Columns);
   CHECK(choosePlan(blockScaled(32, 4352, 7168), Target(), 32 * 512).cluster == 1);
   CHECK(choosePlan(blockScaled(32, 7168, 2048), Target(), 32 * 512).cluster == 1);
@@ -227,6 +245,28 @@ TEST_CASE("plans that cannot work are refused with what would") {
             plan.tailRows = 16;
             change(plan);
           }).find("tailRows takes tiles") != std::string::npos);
+  // Blocks that share an SM share its registers and memory.
+  auto refuseShared = [&](auto change) {
+    return refusal([&](KernelPlan &plan) {
+      plan.tileN = 128;
+      plan.warpgroups = 1;
+      plan.blocksPerSm = 2;
+      plan.consumerRegs = 216;
+      plan.stages = 3;
+      change(plan);
+    });
+  };
+  CHECK(refuseShared([](KernelPlan &) {}) == "");
+  CHECK(refuseShared([](KernelPlan &plan) { plan.consumerRegs = 224; }).find("roles take") !=
+        std::string::npos);
+  CHECK(refuseShared([](KernelPlan &plan) { plan.stages = 4; }).find("shared memory") !=
+        std::string::npos);
+  CHECK(refuseShared([](KernelPlan &plan) { plan.cluster = 2; }).find("an SM each") !=
+        std::string::npos);
+  for (int64_t blocks : {INT64_MIN, int64_t(0), int64_t(9), INT64_MAX})
+    CHECK(refuseShared([&](KernelPlan &plan) {
+            plan.blocksPerSm = blocks;
+          }).find("blocksPerSm is") != std::string::npos);
   for (int64_t fitRows : {INT64_MIN, int64_t(8), int64_t(20), int64_t(48), INT64_MAX})
     CHECK(refusal([&](KernelPlan &plan) {
             plan.swapOperands = true;

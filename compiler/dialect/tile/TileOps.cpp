@@ -69,6 +69,9 @@ LogicalResult KernelOp::verify() {
            << getThreads() / 128;
   if (getClusterSize() < 1 || getClusterSize() > 8)
     return emitOpError("takes 1 to 8 blocks in a cluster, got ") << getClusterSize();
+  if (getSmShare() < 1 || getSmShare() * getThreads() > 2048)
+    return emitOpError("takes 1 to ") << 2048 / getThreads() << " blocks of " << getThreads()
+                                      << " threads on an SM, got " << getSmShare();
   return success();
 }
 

@@ -22,7 +22,7 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock, N
   let description = [{
     Arguments are views; `operands` names what the launch binds to each (x, x_scales, w, w_scales, offsets, y).
     `warpgroups` is the number of warpgroups that issue dots, `cluster` how many blocks run together and can reach each
-    other's shared memory (1 where it is left away).
+    other's shared memory, `blocks_per_sm` how many share an SM and its registers (both 1 where they are left away).
 
     ```mlir
     tile.kernel @dense(%x: !tile.view<?x512xf8E4M3FN>, %w: !tile.view<256x512xf8E4M3FN>, %y: !tile.view<?x256xbf16>)
@@ -31,13 +31,15 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBlock, N
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$operand_names, I64Attr:$warpgroups,
                        OptionalAttr<I64Attr>:$shared_bytes, OptionalAttr<ArrayAttr>:$tensor_maps,
-                       OptionalAttr<I64Attr>:$cluster);
+                       OptionalAttr<I64Attr>:$cluster, OptionalAttr<I64Attr>:$blocks_per_sm);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Blocks of a cluster, 1 where each is alone.
     int64_t getClusterSize() { return getCluster().value_or(1); }
+    /// Blocks that share an SM, 1 where each has one to itself.
+    int64_t getSmShare() { return getBlocksPerSm().value_or(1); }
     /// The launch operand bound to block argument `index`.
     ::llvm::StringRef getOperandName(unsigned index);
     /// True when warps have roles of their own.

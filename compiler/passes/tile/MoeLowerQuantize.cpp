@@ -91,7 +91,7 @@ struct LowerQuantize : tile::impl::MoeLowerQuantizeBase<LowerQuantize> {
     }
     auto program =
         KernelOp::create(builder, loc, kernel.getSymName(), builder.getStrArrayAttr(names),
-                         warpgroups, nullptr, nullptr, nullptr);
+                         warpgroups, nullptr, nullptr, nullptr, nullptr);
     Block *body = builder.createBlock(&program.getBody(), {}, types,
                                       SmallVector<Location>(types.size(), loc));
     Value x = body->getArgument(0), scales = body->getArgument(1), y = body->getArgument(2);

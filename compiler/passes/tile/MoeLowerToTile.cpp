@@ -94,7 +94,7 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
         operand("y", viewOf({ShapedType::kDynamic, spec.n}, moe::mlirType(spec.outType, context)));
     auto program =
         KernelOp::create(builder, loc, kernel.getSymName(), builder.getStrArrayAttr(names),
-                         warpgroups, nullptr, nullptr, nullptr);
+                         warpgroups, nullptr, nullptr, nullptr, nullptr);
     Block *body = builder.createBlock(&program.getBody(), {}, types,
                                       SmallVector<Location>(types.size(), loc));
     Value x = body->getArgument(xIndex);

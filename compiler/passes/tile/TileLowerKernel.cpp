@@ -142,10 +142,11 @@ struct LowerKernel : tile::impl::TileLowerKernelBase<LowerKernel> {
       identifiers.push_back(parameter.identifier);
       launch.push_back(parameter.launch);
     }
-    auto lowered = ptx::KernelOp::create(
-        builder, kernel.getLoc(), kernel.getSymName(), types, identifiers,
-        static_cast<int32_t>(threads.getInt()), static_cast<int32_t>(kernel.getClusterSize()),
-        static_cast<int32_t>(kernel.getSharedBytes().value_or(0)), 1);
+    auto lowered = ptx::KernelOp::create(builder, kernel.getLoc(), kernel.getSymName(), types,
+                                         identifiers, static_cast<int32_t>(threads.getInt()),
+                                         static_cast<int32_t>(kernel.getClusterSize()),
+                                         static_cast<int32_t>(kernel.getSharedBytes().value_or(0)),
+                                         static_cast<int32_t>(kernel.getSmShare()));
     lowered->setAttr("tile.parameters", builder.getArrayAttr(launch));
     lowered->setAttr("tile.tensor_maps", kernel.getTensorMapsAttr() ? kernel.getTensorMapsAttr()
                                                                     : builder.getArrayAttr({}));

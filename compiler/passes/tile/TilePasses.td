@@ -223,6 +223,23 @@ def TileRaster : TilePass<"tile-raster"> {
   let summary = "Let neighbouring row tiles share one sweep over the columns";
   let options = [Option<"rows", "rows", "int64_t", "16", "Row tiles of one sweep">];
 }
+def TileShareSm : TilePass<"tile-share-sm"> {
+  let summary = "Let blocks share an SM, so that one stores or waits while another multiplies";
+  let description = [{
+    Sets `blocks_per_sm` of a kernel that has none: the launch has as many blocks for each SM, and each has its part of the
+    registers. Whether the ring leaves shared memory for more than one is the plan's concern: where it does not, blocks take turns.
+    Not after warps were given roles, which divide the registers of a block.
+
+    ```mlir
+    tile.kernel @k(…) warpgroups 1 { … }
+    ```
+    becomes
+    ```mlir
+    tile.kernel @k(…) warpgroups 1 attributes {blocks_per_sm = 2} { … }
+    ```
+  }];
+  let options = [Option<"blocks", "blocks", "int64_t", "2", "Blocks of an SM">];
+}
 def TileMulticast : TilePass<"tile-multicast"> {
   let summary = "Pair blocks in clusters that load what their neighbouring tiles share once, for both";
   let description = [{

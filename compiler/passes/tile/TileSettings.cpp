@@ -1,5 +1,5 @@
 // Owns the decisions that set one property of an op: ring depth, raster, queue, store path, cache
-// policy, when to draw.
+// policy, when to draw, how many blocks share an SM.
 #include "compiler/passes/tile/TilePasses.h"
 
 namespace moejit::tile {
@@ -8,6 +8,7 @@ namespace moejit::tile {
 #define GEN_PASS_DEF_TILESTAGESTORES
 #define GEN_PASS_DEF_TILEHINTWEIGHTS
 #define GEN_PASS_DEF_TILERASTER
+#define GEN_PASS_DEF_TILESHARESM
 #define GEN_PASS_DEF_TILEUSEQUEUE
 #define GEN_PASS_DEF_TILEDEEPENQUANTIZE
 #define GEN_PASS_DEF_TILESHAREGRANULES
@@ -19,6 +20,22 @@ using namespace moejit;
 using namespace moejit::tile;
 
 namespace {
+
+struct ShareSm : tile::impl::TileShareSmBase<ShareSm> {
+  using Base::Base;
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    // Roles need a warpgroup more.
+    const int64_t most = 2048 / (128 * (kernel.getWarpgroups() + 1));
+    if (blocks < 1 || blocks > most) {
+      kernel.emitOpError("is to run in ") << blocks.getValue() << " blocks an SM, expected 1 to "
+                                          << most << ": an SM has 2048 threads";
+      return signalPassFailure();
+    }
+    if (!kernel.hasRoles() && !kernel.getBlocksPerSm())
+      kernel.setBlocksPerSm(blocks);
+  }
+};
 
 struct DeepenRing : tile::impl::TileDeepenRingBase<DeepenRing> {
   using Base::Base;

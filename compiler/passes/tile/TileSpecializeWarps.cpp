@@ -91,7 +91,8 @@ struct SpecializeWarps : tile::impl::TileSpecializeWarpsBase<SpecializeWarps> {
   std::optional<std::pair<int64_t, int64_t>> shareRegisters(KernelOp kernel) {
     int64_t warpgroups = kernel.getWarpgroups(), all = warpgroups + 1;
     int64_t producer = producerRegisters, consumer = consumerRegisters;
-    int64_t launched = std::min<int64_t>(registersPerSm / (128 * all) / 8 * 8, 255);
+    int64_t registersOfBlock = registersPerSm / kernel.getSmShare();
+    int64_t launched = std::min<int64_t>(registersOfBlock / (128 * all) / 8 * 8, 255);
     if (consumer <= launched)
       return std::pair<int64_t, int64_t>(0, 0);
     int64_t most = (launched * all - producer) / warpgroups / 8 * 8;

@@ -543,3 +543,13 @@ tile.kernel @unaligned("x" %x: !tile.view<?x128xf8E4M3FN>) warpgroups 1 {
   // expected-error@+1 {{'tile.field' op starts at a multiple of 8 rows, got 4}}
   %f = tile.field %s[0] from 4 = %x[%c0, %c0] : !tile.view<?x128xf8E4M3FN> -> !tile.block<8x128xf8E4M3FN>
 }
+
+// -----
+
+// Blocks of 256 threads, and 2048 threads an SM.
+module {
+  // expected-error@+1 {{'tile.kernel' op takes 1 to 8 blocks of 256 threads on an SM, got 9}}
+  tile.kernel @crowded() warpgroups 2 attributes {blocks_per_sm = 9 : i64} {
+    tile.sync
+  }
+}
