@@ -175,6 +175,35 @@ class Bench(CliTest):
         self.assertIn("mixtral-8x7b.down 8 4096 14336 tensor", done)
         self.assertFalse([line for line in done if "ue8m0" in line or ".mx" in line or "quantize" in line])
 
+    def test_aims_are_tables_of_runs(self):
+        script = ("import aims, json, pathlib, sys\n"
+                  "for run, faster in enumerate((1.1, 1.3, 1.2)):\n"
+                  "    lines = []\n"
+                  "    for case in aims.CASES:\n"
+                  "        us = case.peer_us / faster\n"
+                  "        lines.append(dict(case=case.name, us=us, teraflops=2 * case.peer_rows * case.n * case.k / us / 1e6,\n"
+                  "                          readUs=us / 1.05, activeExperts=aims.active_of_peer(case), ok=run > 0))\n"
+                  "    found = dict(device=dict(name='GPU', clocks='1 MHz'), cases=lines)\n"
+                  "    pathlib.Path(sys.argv[1], f'run{run}.json').write_text(json.dumps(found))\n"
+                  "sys.argv = ['aims.py', 'table'] + [f'{sys.argv[1]}/run{run}.json' for run in range(3)]\n"
+                  "aims.main()\n")
+        done = subprocess.run([sys.executable, "-B", "-c", script, str(self.folder)], capture_output=True, text=True,
+                              env={"PYTHONPATH": str(ROOT / "tools/bench")}, check=True).stdout
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.splitlines() if "DeepSeek" in line]
+        self.assertEqual(rows[0], ["DeepSeek-V3 gate_up, 128 rows", "DeepGEMM masked", "290.9", "264.5", "223.8", "242.4",
+                                   "992", "1.20", "≥ 1.15", "reached (wrong)"])
+        self.assertEqual(rows[6][3:], ["216.6", "183.3", "198.6", "1.20", "0.87", "1.05", "≤ 1.02", "reached (wrong)"])
+
+    def test_untuned_shapes_are_kernels(self):
+        script = ("import json, random, untuned\n"
+                  "generator = random.Random(3)\n"
+                  "print(json.dumps([untuned.text_of(untuned.draw(generator)) for _ in range(12)]))\n")
+        texts = json.loads(subprocess.run([sys.executable, "-B", "-c", script], capture_output=True, text=True, check=True,
+                                          env={"PYTHONPATH": str(ROOT / "tools/bench")}).stdout)
+        self.assertTrue(any("masked" in text for text in texts) and any("1, *, *" in text for text in texts))
+        for index, text in enumerate(texts):
+            self.moejit("compile", self.write(f"drawn{index}.mlir", text), "--emit", "moe")
+
     def test_start_up_needs_no_gpu(self):
         file = self.write("a.mlir", grouped())
         found = self.moejit("bench", file, "--startup", "--rounds", 2, "--rows", "4,4,5000", "--json").json()
