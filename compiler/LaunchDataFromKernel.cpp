@@ -130,6 +130,7 @@ Result<LaunchData> launchDataFromKernel(ptx::KernelOp kernel) {
         return region.error();
       launch.workspace.push_back(*region);
     }
+  launch.cleansWorkspace = kernel->hasAttr("tile.cleans");
   for (Attribute entry : maps) {
     Result<TensorMapRecipe> recipe = recipeFrom(cast<DictionaryAttr>(entry));
     if (!recipe)

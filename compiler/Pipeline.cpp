@@ -134,6 +134,11 @@ const OptionalPass schedule[] = {
      [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
        return plan.scheduler == SchedulerKind::Queue ? tile::createTileUseQueue() : nullptr;
      }},
+    // When no pass adds such words any more.
+    {"tile-clean-workspace",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       return plan.cleanWorkspace ? tile::createTileCleanWorkspace() : nullptr;
+     }},
     {"tile-deepen-quantize",
      [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
        tile::TileDeepenQuantizeOptions options;

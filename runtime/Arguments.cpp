@@ -318,7 +318,7 @@ Result<void> checkArguments(const Spec &spec, const LaunchData &launch,
     for (const auto &[output, footprint] : outputs)
       if (overlap(footprint, *input))
         return refuseOverlap(output, footprint, operandName(operand), *input);
-    // A launch zeroes its workspace first.
+    // A launch zeroes its workspace first, or leaves it zero.
     if (overlap(workspace, *input))
       return refusal(
           fmt::format("{}: overlaps the workspace at {:#x}", operandName(operand), workspace.begin),
@@ -376,7 +376,8 @@ Result<LaunchPlan> prepareLaunch(const Artifact &artifact, const GemmArguments &
     return blocks.error();
   plan.blocks = *blocks;
   plan.workspace = arguments.workspace;
-  plan.zeroedBytes = zeroedBytes(launch);
+  if (!launch.cleansWorkspace || !arguments.workspaceIsClean)
+    plan.zeroedBytes = zeroedBytes(launch);
 
   plan.tensorMaps.reserve(launch.tensorMaps.size());
   for (const TensorMapRecipe &recipe : launch.tensorMaps) {

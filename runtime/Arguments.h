@@ -35,6 +35,11 @@ struct GemmArguments {
   void *workspace =
       nullptr; ///< workspaceBytes(launch, rows) bytes; belongs to this launch until it has finished
   size_t workspaceBytes = 0;
+  /// The words of the workspace that a launch zeroes are zero already: the caller zeroed all of it
+  /// once, and it has since been used only by launches of kernels that leave them zero
+  /// (LaunchData::cleansWorkspace, or nothing zeroed at all), each ended before the next begins.
+  /// Then nothing is zeroed before such a kernel; others zero their words all the same.
+  bool workspaceIsClean = false;
   int64_t smLimit = 0; ///< most SMs the launch may occupy; 0: all
 };
 
@@ -90,7 +95,8 @@ struct LaunchPlan {
   uint32_t threads = 0;
   uint32_t cluster = 1;
   uint32_t sharedBytes = 0;
-  uint64_t zeroedBytes = 0; ///< of the workspace, to be zeroed in-stream before the kernel
+  uint64_t zeroedBytes = 0; ///< of the workspace, to be zeroed in-stream before the kernel; 0
+                            ///< where they are zero
   void *workspace = nullptr;
   std::vector<TensorMapValues> tensorMaps; ///< in the order of LaunchData::tensorMaps
   std::vector<LaunchParameter> parameters; ///< in the order of LaunchData::parameters

@@ -20,7 +20,7 @@ constexpr size_t checksumAt = 24;
 constexpr size_t headBytes = checksumAt + 32;
 
 /// Tags ascend in a file; a later minor format may add tags and lengthen records, never change
-/// them.
+/// them. Format 2.1 has flags at the end of Launch.
 enum class Tag : uint32_t {
   Spec = 1,
   LookupKey,
@@ -42,6 +42,11 @@ enum class Tag : uint32_t {
   Workspace,
 };
 constexpr uint32_t lastTag = uint32_t(Tag::Workspace);
+
+/// Flags of a launch, bits of one word. Unknown ones are of later formats.
+constexpr uint32_t cleansWorkspaceFlag = 1;
+constexpr uint32_t knownFlags = cleansWorkspaceFlag;
+constexpr uint32_t flagsMinor = 1; ///< the format that brought them
 
 class Writer {
 public:
@@ -258,6 +263,7 @@ std::string payloadOf(const Artifact &artifact) {
   numbers.number(launch.threads);
   numbers.number(launch.cluster);
   numbers.number(launch.sharedBytes);
+  numbers.number(launch.cleansWorkspace ? cleansWorkspaceFlag : 0);
   const ResourceUsage &usage = artifact.resources;
   for (uint32_t value : {usage.registers, usage.spillStoreBytes, usage.spillLoadBytes,
                          usage.stackBytes, usage.staticSharedBytes})
@@ -300,8 +306,8 @@ Error damaged(std::string what) {
 }
 
 /// Reads the value of one known field. Returns the name of the field when its bytes are not what
-/// they should be.
-const char *readField(Tag tag, std::string_view bytes, bool mayBeLonger, Artifact &artifact) {
+/// they should be. `minor` is the format's.
+const char *readField(Tag tag, std::string_view bytes, uint32_t minor, Artifact &artifact) {
   Reader reader(bytes);
   LaunchData &launch = artifact.launch;
   const char *name = nullptr;
@@ -358,6 +364,11 @@ const char *readField(Tag tag, std::string_view bytes, bool mayBeLonger, Artifac
     launch.threads = reader.number<uint32_t>();
     launch.cluster = reader.number<uint32_t>();
     launch.sharedBytes = reader.number<uint32_t>();
+    if (minor >= flagsMinor) {
+      const auto flags = reader.number<uint32_t>();
+      launch.cleansWorkspace = (flags & cleansWorkspaceFlag) != 0;
+      reader.failed |= minor == Artifact::formatMinor && (flags & ~knownFlags) != 0;
+    }
     break;
   case Tag::TensorMaps:
     name = "tensor maps";
@@ -380,6 +391,7 @@ const char *readField(Tag tag, std::string_view bytes, bool mayBeLonger, Artifac
     break;
   }
   }
+  const bool mayBeLonger = minor > Artifact::formatMinor;
   return reader.failed || (!reader.rest.empty() && !mayBeLonger) ? name : nullptr;
 }
 
@@ -428,6 +440,8 @@ uint64_t regionsEnd(const LaunchData &launch, size_t count, int64_t rows) {
     const WorkspaceRegion &region = launch.workspace[i];
     end = (end + WorkspaceRegion::alignBytes - 1) / WorkspaceRegion::alignBytes *
           WorkspaceRegion::alignBytes;
+    if (!region.isZeroed)
+      end = std::max(end, WorkspaceRegion::unzeroedFrom);
     end += region.bytes + region.rowBytes * uint64_t(rows);
   }
   return end;
@@ -514,7 +528,7 @@ Result<Artifact> deserialize(std::string_view bytes) {
         return damaged(fmt::format("field {} is unknown", tag));
       continue;
     }
-    if (const char *name = readField(Tag(tag), value, isNewer, artifact))
+    if (const char *name = readField(Tag(tag), value, minor, artifact))
       return damaged(fmt::format("the {} cannot be read", name));
   }
   if (previous < lastTag)

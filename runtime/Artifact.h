@@ -88,9 +88,10 @@ struct GridRule {
 };
 
 /// A part of the workspace, for one scratch operand of the kernel. Regions lie one after the other
-/// in their order, each on a multiple of 128 bytes.
+/// in their order, each on a multiple of 128 bytes, those that are not zeroed from byte 256 on:
+/// what one kernel leaves zero no other writes.
 struct WorkspaceRegion {
-  static constexpr uint64_t alignBytes = 128;
+  static constexpr uint64_t alignBytes = 128, unzeroedFrom = 2 * alignBytes;
   static constexpr uint64_t maxBytes = uint64_t(1) << 40, maxRowBytes = uint64_t(1) << 30;
 
   Operand operand = Operand::Workspace; ///< Workspace: the counter of the tile queue
@@ -105,7 +106,9 @@ struct LaunchData {
   GridRule grid;
   uint32_t threads = 0;
   uint32_t cluster = 1;
-  uint32_t sharedBytes = 0;               ///< dynamic shared memory
+  uint32_t sharedBytes = 0; ///< dynamic shared memory
+  /// The kernel leaves the zeroed regions of its workspace zero, as it wants to find them.
+  bool cleansWorkspace = false;
   std::vector<WorkspaceRegion> workspace; ///< caller-owned memory
   std::vector<TensorMapRecipe> tensorMaps;
   std::vector<KernelParameter> parameters;
@@ -138,7 +141,7 @@ struct ResourceUsage {
 
 struct Artifact {
   static constexpr uint32_t formatMajor = 2;
-  static constexpr uint32_t formatMinor = 0;
+  static constexpr uint32_t formatMinor = 1;
 
   Spec spec;
   std::string lookupKey; ///< full text

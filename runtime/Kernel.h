@@ -37,9 +37,9 @@ public:
   Result<void> load();
 
   /// Launches over `arguments.rows` rows; 0 rows launch nothing and need no driver. Zeroes the
-  /// counters in the workspace in-stream first. Errors: those of prepareLaunch and load;
-  /// CaptureActive when `stream` is being captured and the kernel is not loaded in this context
-  /// (the capture stays usable).
+  /// counters in the workspace in-stream first, unless they are clean. Errors: those of
+  /// prepareLaunch and load; CaptureActive when `stream` is being captured and the kernel is not
+  /// loaded in this context (the capture stays usable).
   Result<void> launch(const GemmArguments &arguments, cu::Stream stream);
 
 private:

@@ -60,6 +60,7 @@ std::span<const char *const> namesOf(ClusterSide);
   X(int64_t, cluster, 1, "blocks that take neighbouring tiles and load what these share once")     \
   X(ClusterSide, clusterSide, ClusterSide::Columns, "where those tiles are neighbours")            \
   X(int64_t, blocksPerSm, 1, "blocks that share an SM: one stores while another multiplies")       \
+  X(bool, cleanWorkspace, true, "the kernel leaves counters zero for the launch after it")         \
   X(bool, checked, false, "routing and scales are looked at, and findings reported")
 
 struct KernelPlan {

@@ -287,6 +287,7 @@ moejit_status moejit_gemm_launch(moejit_gemm *gemm, const moejit_gemm_arguments 
     launch.workspace = arguments->workspace;
     launch.workspaceBytes = size_t(arguments->workspace_bytes);
     launch.smLimit = arguments->sm_limit;
+    launch.workspaceIsClean = arguments->workspace_is_clean != 0;
     int64_t expectedRows = arguments->expected_rows > 0 ? arguments->expected_rows : -1;
     return gemm->handle.launch(launch, static_cast<cu::Stream>(stream), expectedRows);
   });

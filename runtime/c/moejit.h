@@ -124,7 +124,10 @@ typedef struct moejit_gemm_arguments {
   int64_t expected_rows;    /* chooses the kernel, changes speed only; 0: the same as rows */
   void *workspace; /* moejit_gemm_workspace_bytes bytes, 16-byte aligned, for this launch alone */
   uint64_t workspace_bytes;
-  int64_t sm_limit; /* most SMs the launch may occupy; 0: all */
+  int64_t sm_limit;           /* most SMs the launch may occupy; 0: all */
+  int64_t workspace_is_clean; /* not 0: you zeroed the workspace once, and only launches of kernels
+                                 that leave its counters zero (all of moejit's own plans) used it
+                                 since, one after the other: nothing is zeroed before this one */
 } moejit_gemm_arguments;
 
 /* Launches on `stream` (a CUstream or cudaStream_t; null: the legacy default stream) in the calling

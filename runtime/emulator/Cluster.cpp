@@ -87,6 +87,7 @@ bool Cluster::reset(uint32_t index) {
     }
     block.registerWaiters.clear();
     block.acquired.clear();
+    block.observed.clear();
     block.foreign.assign(launch.launch->cluster, {});
     for (int thread = 0; thread < threads; ++thread) {
       const size_t number = static_cast<size_t>(rank) * threads + thread;

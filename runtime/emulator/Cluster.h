@@ -89,6 +89,7 @@ struct Block {
   int freeRegisters = 0; ///< given back by setmaxnreg.dec
   SharedMemory shared;
   std::vector<Acquisition> acquired; ///< by its threads, of other blocks
+  std::vector<Observation> observed; ///< by its threads, of words that atomics change
   /// What the block knows of the threads of others of its cluster, by rank: one thread that has
   /// waited for them counts as all.
   std::vector<VectorClock> foreign;
@@ -208,7 +209,7 @@ public:
   /// The range that holds the tensor of `map`, all of it.
   const MemoryRange &tensorRange(const PackedMap &map, const char *op);
   Actor actor(Fiber &f) {
-    return {f.block->index, f.thread, f.block->shared.races, f.block->acquired};
+    return {f.block->index, f.thread, f.block->shared.races, f.block->acquired, f.block->observed};
   }
   /// The range that holds `p`, or that `p` ends; null when there is none.
   const MemoryRange *rangeOf(const void *p) const;

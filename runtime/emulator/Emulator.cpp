@@ -194,6 +194,15 @@ std::vector<MemoryRange> operandRanges(const Artifact &artifact, const GemmArgum
   return ranges;
 }
 
+/// Whether what the caller, or the kernel, says to be zero is.
+Result<void> checkClean(const uint8_t *workspace, uint64_t bytes, const char *when) {
+  for (uint64_t i = 0; i < bytes; ++i)
+    if (workspace[i] != 0)
+      return refusal(fmt::format("workspace: byte {} of the {} that are said to be zero {} is {}",
+                                 i, bytes, when, workspace[i]));
+  return {};
+}
+
 Result<EmulatorReport> HostEmulator::launch(const Artifact &artifact,
                                             const GemmArguments &arguments) {
   Result<LaunchPlan> plan = prepareLaunch(artifact, arguments, settings.smCount);
@@ -237,11 +246,23 @@ Result<EmulatorReport> HostEmulator::launch(const Artifact &artifact,
   launch.ranges = operandRanges(artifact, arguments);
   launch.storesOnce = true;
   // What no one promises to be zero is not.
-  if (plan->workspace)
-    std::memset(plan->workspace, 0xff, workspaceBytes(artifact.launch, arguments.rows));
+  auto *workspace = static_cast<uint8_t *>(plan->workspace);
+  const uint64_t zeroed = zeroedBytes(artifact.launch);
+  const uint64_t bytes = workspaceBytes(artifact.launch, arguments.rows);
+  // In a clean one lie words of other kernels, too.
+  const uint64_t kept =
+      arguments.workspaceIsClean ? std::min(bytes, WorkspaceRegion::unzeroedFrom) : zeroed;
+  if (workspace)
+    std::memset(workspace + kept, 0xff, bytes - kept);
   if (plan->zeroedBytes > 0)
-    std::memset(plan->workspace, 0, plan->zeroedBytes);
-  return run(**module, launch);
+    std::memset(workspace, 0, plan->zeroedBytes);
+  else if (Result<void> clean = checkClean(workspace, zeroed, "before the launch"); !clean)
+    return clean.error();
+  Result<EmulatorReport> report = run(**module, launch);
+  if (report && artifact.launch.cleansWorkspace)
+    if (Result<void> clean = checkClean(workspace, zeroed, "after the launch"); !clean)
+      return clean.error();
+  return report;
 }
 
 } // namespace

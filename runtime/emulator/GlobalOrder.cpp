@@ -30,6 +30,16 @@ void GlobalOrder::reset(const EmulatedLaunch &l, const Footprint *touchedBefore)
 }
 
 std::shared_ptr<const Snapshot> GlobalOrder::fence(const Actor &actor) const {
+  {
+    const std::lock_guard lock(mutex);
+    std::erase_if(actor.observed, [&](const Observation &seen) {
+      if (seen.thread != actor.thread)
+        return false;
+      if (const auto known = words.find(seen.word); known != words.end())
+        learn(actor, known->second, seen.changes);
+      return true;
+    });
+  }
   auto made = std::make_shared<Snapshot>();
   made->known.resize(launch->blocks);
   made->fenced.resize(launch->blocks);
@@ -95,13 +105,34 @@ Text GlobalOrder::name(Mark mark) const {
                       (mark.number - 1) / threads);
 }
 
+Text GlobalOrder::endAtomic(const Actor &actor, size_t range, int64_t at) {
+  const MemoryRange &memory = launch->ranges[range];
+  const int64_t first = at / 4 * 4;
+  const auto *word = reinterpret_cast<const int *>(static_cast<const char *>(memory.base) + first);
+  const std::lock_guard lock(mutex);
+  // Changes of a word have an order: behind the last is behind them all.
+  if (const auto known = words.find(word); known != words.end()) {
+    if (!knows(actor, known->second.changes.back().by, false))
+      return Text::format("stores byte {} of {}, which is changed atomically, by {} last: nothing "
+                          "orders the two",
+                          at, memory.name, name(known->second.changes.back().by));
+    words.erase(known);
+  }
+  for (int64_t i = first; i < first + 4; ++i)
+    setMark(range, i, {numberOf(actor), actor.races.now(actor.thread)});
+  return {};
+}
+
 Text GlobalOrder::store(const Actor &actor, size_t range, int64_t at, int bytes) {
   const MemoryRange &memory = launch->ranges[range];
   const Mark own = {numberOf(actor), actor.races.now(actor.thread)};
   for (int64_t i = at; i < at + bytes; ++i) {
     const Mark last = markAt(range, i);
-    if (last.number == atomicNumber)
-      return Text::format("stores byte {} of {}, which is changed atomically", i, memory.name);
+    if (last.number == atomicNumber) {
+      if (const Text message = endAtomic(actor, range, i); !message.empty())
+        return message;
+      continue;
+    }
     if (last.isInFlight())
       return Text::format("stores byte {} of {}, which a TMA store of {} writes: its bulk_wait "
                           "must come first",
@@ -226,6 +257,14 @@ int GlobalOrder::change(const Actor &actor, size_t range, int64_t at, int *word,
       setMark(range, i, {atomicNumber, 0});
   }
   known.changes.push_back({{numberOf(actor), actor.races.now(actor.thread)}, made, vouched});
+  const auto seen =
+      std::find_if(actor.observed.begin(), actor.observed.end(), [&](const Observation &o) {
+        return o.thread == actor.thread && o.word == word;
+      });
+  if (seen != actor.observed.end())
+    seen->changes = known.changes.size();
+  else
+    actor.observed.push_back({actor.thread, word, known.changes.size()});
   value.store(made, std::memory_order_release);
   return old;
 }
@@ -244,21 +283,30 @@ void GlobalOrder::acquire(const Actor &actor, const int *word, int value) const 
   const auto known = words.find(word);
   if (known == words.end() || known->second.initial >= value)
     return;
-  auto all = std::make_shared<Snapshot>();
-  all->known.resize(launch->blocks);
-  all->fenced.resize(launch->blocks);
   // The first value that is large enough is what the wait is sure to have seen, with all changes
   // before it.
-  for (const Change &change : known->second.changes) {
-    if (change.vouched)
-      for (size_t block = 0; block < launch->blocks; ++block) {
-        joinRow(all->known[block], change.vouched->known[block]);
-        joinRow(all->fenced[block], change.vouched->fenced[block]);
-      }
-    if (change.value >= value)
-      break;
+  const std::vector<Change> &changes = known->second.changes;
+  const auto enough = std::find_if(changes.begin(), changes.end(),
+                                   [&](const Change &change) { return change.value >= value; });
+  learn(actor, known->second, static_cast<size_t>(enough - changes.begin()) + 1);
+}
+
+void GlobalOrder::learn(const Actor &actor, const Word &word, size_t changes) const {
+  changes = std::min(changes, word.changes.size());
+  auto all = std::make_shared<Snapshot>();
+  for (size_t i = 0; i < changes; ++i) {
+    const Snapshot *vouched = word.changes[i].vouched.get();
+    if (!vouched)
+      continue;
+    all->known.resize(launch->blocks);
+    all->fenced.resize(launch->blocks);
+    for (size_t block = 0; block < launch->blocks; ++block) {
+      joinRow(all->known[block], vouched->known[block]);
+      joinRow(all->fenced[block], vouched->fenced[block]);
+    }
   }
-  actor.acquired.push_back({actor.thread, actor.races.now(actor.thread), std::move(all)});
+  if (!all->known.empty())
+    actor.acquired.push_back({actor.thread, actor.races.now(actor.thread), std::move(all)});
 }
 
 } // namespace moejit::emulated

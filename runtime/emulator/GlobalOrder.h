@@ -29,12 +29,20 @@ struct Acquisition {
   std::shared_ptr<const Snapshot> what;
 };
 
+/// A thread has seen the first `changes` changes of a word, its own being the last of them.
+struct Observation {
+  int thread = 0;
+  const int *word = nullptr;
+  size_t changes = 0;
+};
+
 /// A thread and what its block knows.
 struct Actor {
   int block = 0;
   int thread = 0;
   RaceDetector &races;
   std::vector<Acquisition> &acquired; ///< by the threads of the block, oldest first
+  std::vector<Observation> &observed; ///< by the threads of the block since their last fences
 };
 
 class GlobalOrder {
@@ -43,11 +51,13 @@ public:
   /// before has touched, or null.
   void reset(const EmulatedLaunch &launch, const Footprint *before);
 
-  /// What `actor` may vouch for from now on: fence.acq_rel.gpu.
+  /// fence.acq_rel.gpu: `actor` learns what those vouched for whose changes of words it has seen in
+  /// its own, and may vouch for all it knows from now on: the result.
   std::shared_ptr<const Snapshot> fence(const Actor &actor) const;
 
   // Each notes an access, and says what it must not be; empty when all is right. `range` is an
   // index into the launch's ranges, `at` an offset in it.
+  /// Atomics may have changed the bytes, if all of that is ordered before: it starts anew then.
   Text store(const Actor &actor, size_t range, int64_t at, int bytes);
   /// `isReadOnly`: through the path for data that no thread of the launch writes (ld.global.nc).
   Text load(const Actor &actor, size_t range, int64_t at, int bytes, bool isReadOnly) const;
@@ -92,6 +102,10 @@ private:
     std::vector<Change> changes;
   };
 
+  /// `actor` learns what was vouched for in the first `changes` changes.
+  void learn(const Actor &actor, const Word &word, size_t changes) const;
+  /// An ordinary store over a byte that atomics have changed: what is wrong with it, or empty.
+  Text endAtomic(const Actor &actor, size_t range, int64_t at);
   Mark markAt(size_t range, int64_t at) const;
   void setMark(size_t range, int64_t at, Mark mark);
   uint32_t numberOf(const Actor &actor) const {

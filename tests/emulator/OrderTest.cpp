@@ -151,6 +151,37 @@ TEST_CASE(
                  "at offset 4096 of y"));
 }
 
+TEST_CASE("an atomic and a fence learn from those who changed the word before") {
+  // Whoever finds the other block counted reads what that block wrote, and sets the words back.
+  const std::string last = R"(
+  if (thread == 0) {
+    st_global_b32(scratch, block_index() * 4, 5);
+    if (block_index() == 0)
+      atom_add_global_i32(counters, 8, 1);
+    fence_acq_rel_gpu(); // release
+    if (atom_add_global_i32(counters, 0, 1) == grid_size() - 1) {
+      fence_acq_rel_gpu(); // acquire
+      for (int i = 0; i < grid_size(); ++i)
+        st_global_f32(y, i * 4, ld_global_fresh_f32(scratch, i * 4));
+      st_global_b32(counters, 0, 0);
+      st_global_b32(counters, 8, 0);
+    }
+  }
+)";
+  CHECK(run(last) == "");
+  CHECK(contains(run(replaced(last, "fence_acq_rel_gpu(); // release", "")),
+                 "nothing orders the two"));
+  CHECK(contains(run(replaced(last, "fence_acq_rel_gpu(); // acquire", "")),
+                 "nothing orders the two"));
+  // The words alone, without the read.
+  const std::string words =
+      replaced(last, "st_global_f32(y, i * 4, ld_global_fresh_f32(scratch, i * 4));", "");
+  CHECK(run(words) == "");
+  for (const char *fence : {"fence_acq_rel_gpu(); // release", "fence_acq_rel_gpu(); // acquire"})
+    CHECK(contains(run(replaced(words, fence, "")),
+                   "stores byte 8 of counters, which is changed atomically"));
+}
+
 TEST_CASE("a byte that two threads store") {
   const std::string twice = "if (thread == BOTH) st_global_b32(y, 0, 1);\nbar_sync(0, 64);\n"
                             "if (block_index() == 0 && thread == 1) st_global_b32(y, 0, 2);\n";

@@ -27,6 +27,7 @@ class Arguments(ctypes.Structure):
         ("workspace", ctypes.c_void_p),
         ("workspace_bytes", ctypes.c_uint64),
         ("sm_limit", ctypes.c_int64),
+        ("workspace_is_clean", ctypes.c_int64),
     ]
 
 
@@ -148,7 +149,7 @@ class Gemm:
     def launcher(self, data, y, expected_rows=0, stream=0):
         """A function that launches the GEMM of `data` into `y`; everything it needs is made here."""
         bytes_needed = max(self.workspace_bytes(max(data.rows, expected_rows)), 16)
-        workspace = torch.full((bytes_needed,), 0xA5, dtype=torch.uint8, device=y.device)
+        workspace = torch.zeros((bytes_needed,), dtype=torch.uint8, device=y.device)
         arguments = Arguments()
         arguments.struct_bytes = ctypes.sizeof(Arguments)
         if self.spec.quantizes():
@@ -167,6 +168,7 @@ class Gemm:
         arguments.expected_rows = expected_rows
         arguments.workspace = workspace.data_ptr()
         arguments.workspace_bytes = bytes_needed
+        arguments.workspace_is_clean = 1  # zero from the start, and of this GEMM alone
         function, handle, reference = (self.library.c.moejit_gemm_launch, self.handle,
                                        ctypes.byref(arguments))
         error = ctypes.create_string_buffer(2000)

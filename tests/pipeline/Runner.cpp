@@ -228,8 +228,15 @@ oracle::HostProblem problemOf(const Spec &spec, const LaunchCase &launch, uint64
   return problem;
 }
 
+void KeptWorkspace::bind(GemmArguments &arguments) {
+  words.resize(std::max<size_t>(words.size(), arguments.workspaceBytes / 8 + 2));
+  arguments.workspace = words.data();
+  arguments.workspaceIsClean = true;
+}
+
 LaunchResult run(const Artifact &artifact, const oracle::HostProblem &problem, ThreadOrder order,
-                 bool misalignScales, const oracle::OracleResult *reference, int64_t smLimit) {
+                 bool misalignScales, const oracle::OracleResult *reference, int64_t smLimit,
+                 KeptWorkspace *kept) {
   const Spec &spec = artifact.spec;
   oracle::HostOutput output = oracle::HostOutput::make(problem);
   // Scales read one by one need no more alignment than a word has.
@@ -266,6 +273,8 @@ LaunchResult run(const Artifact &artifact, const oracle::HostProblem &problem, T
   arguments.workspaceBytes = workspaceBytes(artifact.launch, arguments.rows);
   std::vector<uint64_t> workspace(arguments.workspaceBytes / 8 + 18, ~uint64_t(0));
   arguments.workspace = workspace.data();
+  if (kept)
+    kept->bind(arguments);
 
   LaunchResult result;
   Result<EmulatorReport> report = emulator(order).launch(artifact, arguments);
@@ -303,7 +312,7 @@ LaunchResult run(const Artifact &artifact, const LaunchCase &launch, uint64_t se
 }
 
 std::string runQuantization(const Artifact &artifact, const oracle::QuantizeProblem &problem,
-                            ThreadOrder order) {
+                            ThreadOrder order, KeptWorkspace *kept) {
   oracle::QuantizeOutput output = oracle::QuantizeOutput::make(problem);
   GemmArguments arguments;
   arguments.rows = problem.rows;
@@ -313,6 +322,8 @@ std::string runQuantization(const Artifact &artifact, const oracle::QuantizeProb
   arguments.workspaceBytes = workspaceBytes(artifact.launch, problem.rows);
   std::vector<uint64_t> workspace(arguments.workspaceBytes / 8 + 2, ~uint64_t(0));
   arguments.workspace = workspace.data();
+  if (kept)
+    kept->bind(arguments);
   Result<EmulatorReport> report = emulator(order).launch(artifact, arguments);
   if (!report)
     return report.error().text();

@@ -52,13 +52,21 @@ struct LaunchResult {
   oracle::HostOutput output; ///< y, with its canaries
 };
 
+/// A workspace that is used again: zero at first, and as clean afterwards as launches leave it.
+struct KeptWorkspace {
+  std::vector<uint64_t> words;
+  /// Gives `arguments` the memory, grown by zeros, and says that it is clean.
+  void bind(GemmArguments &arguments);
+};
+
 /// Runs `artifact` on `problem`, with poisoned output between canaries and a dirty workspace, and
 /// compares with the oracle; findings of a checked kernel with expectedFindings. With
 /// `misalignScales` activation scales start one word past a multiple of 16 bytes. `reference` is
 /// the oracle's answer, where the caller has it. On `smLimit` SMs, or, when that is 0, on all.
+/// `kept` is used in place of the dirty workspace.
 LaunchResult run(const Artifact &artifact, const oracle::HostProblem &problem, ThreadOrder order,
                  bool misalignScales = false, const oracle::OracleResult *reference = nullptr,
-                 int64_t smLimit = 0);
+                 int64_t smLimit = 0, KeptWorkspace *kept = nullptr);
 /// The problem of `launch`: operands drawn by `seed`; masked counts say more than full and less
 /// than empty.
 oracle::HostProblem problemOf(const Spec &spec, const LaunchCase &launch, uint64_t seed);
@@ -66,10 +74,11 @@ oracle::HostProblem problemOf(const Spec &spec, const LaunchCase &launch, uint64
 LaunchResult run(const Artifact &artifact, const LaunchCase &launch, uint64_t seed,
                  ThreadOrder order);
 
-/// Runs a quantization of its own, into poisoned outputs between canaries and a dirty workspace;
+/// Runs a quantization of its own, into poisoned outputs between canaries and a dirty workspace, or
+/// `kept`;
 /// what is wrong with what it wrote, or empty.
 std::string runQuantization(const Artifact &artifact, const oracle::QuantizeProblem &problem,
-                            ThreadOrder order);
+                            ThreadOrder order, KeptWorkspace *kept = nullptr);
 
 /// Checks every launch of `launches`, each other one with threads in random order. The first
 /// failures are reported in full.

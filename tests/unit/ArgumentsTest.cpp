@@ -380,6 +380,34 @@ TEST_CASE("scratch operands lie in the workspace, by rows, and are no tensors of
   CHECK(odd.error().message.find("x: row stride") != std::string::npos);
 }
 
+TEST_CASE("words that are clean are not zeroed, where the kernel leaves them clean") {
+  Artifact artifact = quantizing();
+  GemmArguments arguments = legal();
+  arguments.xScales.data = nullptr;
+  arguments.workspace = at(0x70000000);
+  arguments.workspaceBytes = 1 << 20;
+  for (bool cleans : {false, true})
+    for (bool isClean : {false, true}) {
+      artifact.launch.cleansWorkspace = cleans;
+      arguments.workspaceIsClean = isClean;
+      Result<LaunchPlan> plan = prepareLaunch(artifact, arguments, 132);
+      REQUIRE(plan);
+      CHECK(plan->zeroedBytes == (cleans && isClean ? 0 : 136));
+    }
+}
+
+// What one kernel leaves zero no other of a shared workspace may write.
+TEST_CASE("scratch that is not zeroed begins behind all words that any kernel zeroes") {
+  LaunchData launch;
+  launch.workspace = {{Operand::Counters, 8, 0, true}, {Operand::XQuantized, 0, 512, false}};
+  CHECK(zeroedBytes(launch) == 8);
+  CHECK(regionPlace(launch, Operand::XQuantized, 1).offset == WorkspaceRegion::unzeroedFrom);
+  launch.workspace.erase(launch.workspace.begin());
+  CHECK(zeroedBytes(launch) == 0);
+  CHECK(regionPlace(launch, Operand::XQuantized, 1).offset == WorkspaceRegion::unzeroedFrom);
+  CHECK(workspaceBytes(launch, 1) == WorkspaceRegion::unzeroedFrom + 512);
+}
+
 TEST_CASE("a kernel that uses scratch without a place in its workspace cannot be launched") {
   Artifact artifact = quantizing();
   artifact.launch.workspace.pop_back();

@@ -151,7 +151,7 @@ TEST_CASE("another major format is refused by name, a newer minor is read") {
   other[8] = char(Artifact::formatMajor + 1);
   Result<Artifact> refused = deserialize(other);
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().message == "the artifact has format 3.0, this runtime reads format 2");
+  CHECK(refused.error().message == "the artifact has format 3.1, this runtime reads format 2");
 
   std::string extra("\x40\0\0\0\x02\0\0\0\0\0\0\0hi", 14);
   std::string payload = bytes.substr(headBytes) + extra;
@@ -159,6 +159,31 @@ TEST_CASE("another major format is refused by name, a newer minor is read") {
   REQUIRE(newer);
   CHECK(*newer == samples::artifact());
   CHECK_FALSE(deserialize(sealed(payload)));
+}
+
+// Records of format 2.0 end before the flags.
+TEST_CASE("an artifact of format 2.0 is read, and cleans nothing") {
+  Artifact artifact = samples::artifact();
+  artifact.launch.cleansWorkspace = true;
+  std::string payload = serialize(artifact).substr(headBytes);
+  CHECK(deserialize(sealed(payload))->launch.cleansWorkspace);
+  // The launch numbers: tag 10, then 16 bytes.
+  const std::string head("\x0a\0\0\0\x10\0\0\0\0\0\0\0", 12);
+  const size_t at = payload.find(head);
+  REQUIRE(at != std::string::npos);
+  std::string old = payload;
+  old[at + 4] = 12;
+  old.erase(at + 12 + 12, 4);
+  Result<Artifact> read = deserialize(sealed(old, 0));
+  REQUIRE(read);
+  artifact.launch.cleansWorkspace = false;
+  CHECK(*read == artifact);
+  CHECK_FALSE(deserialize(sealed(old)));
+  CHECK_FALSE(deserialize(sealed(payload, 0)));
+  std::string unknown = payload;
+  unknown[at + 12 + 12] |= char(0x80);
+  CHECK_FALSE(deserialize(sealed(unknown)));
+  CHECK(deserialize(sealed(unknown, Artifact::formatMinor + 1)));
 }
 
 TEST_CASE("fields out of order, twice or missing are refused") {

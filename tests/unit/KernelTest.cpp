@@ -86,6 +86,21 @@ TEST_CASE_FIXTURE(Fixture, "the workspace is zeroed in-stream before the kernel"
   CHECK(driver.memsetBytes == 48);
 }
 
+TEST_CASE_FIXTURE(Fixture, "a clean workspace is one call of the driver less") {
+  Kernel kernel(sample([](Artifact &a) {
+                  a.launch.workspace = {{Operand::Workspace, 48, 0, true}};
+                  a.launch.cleansWorkspace = true;
+                }),
+                &driver.api);
+  GemmArguments arguments = legal();
+  arguments.workspace = reinterpret_cast<void *>(0x70000000);
+  arguments.workspaceBytes = 64;
+  REQUIRE(kernel.launch(arguments, stream));
+  arguments.workspaceIsClean = true;
+  REQUIRE(kernel.launch(arguments, stream));
+  CHECK(driver.calls == std::vector<std::string>{"memset", "launch", "launch"});
+}
+
 // sglang #38773: nothing to do is a success without a driver, a context or a launch.
 TEST_CASE_FIXTURE(Fixture, "no rows launch nothing") {
   driver.context = 0;

@@ -166,10 +166,18 @@ Result<CaseCheck> BenchCase::check(Kernel &kernel) {
       if (Result<void> filled = on.fill(*buffers[operand.operand], value, operand.bytes); !filled)
         return filled.error();
     }
+  arguments.workspaceIsClean = false;
   if (Result<void> launchedHere = launch(kernel); !launchedHere)
     return launchedHere.error();
   if (Result<void> finished = on.synchronize(); !finished)
     return finished.error();
+  // From here on as in an engine that zeroes its workspace once.
+  const LaunchData &data = kernel.artifact().launch;
+  allClean = allClean && (data.cleansWorkspace || zeroedBytes(data) == 0);
+  if (workspace.bytes() > 0)
+    if (Result<void> zeroed = on.fill(workspace, 0, workspace.bytes()); !zeroed)
+      return zeroed.error();
+  arguments.workspaceIsClean = allClean;
 
   CaseCheck result;
   bool isGemm = what.computation == Computation::Gemm;

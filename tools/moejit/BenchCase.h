@@ -60,7 +60,8 @@ public:
 
   /// Loads `kernel`, gives it a workspace, launches it into a poisoned output and compares.
   Result<CaseCheck> check(Kernel &kernel);
-  /// Puts one launch on the stream. `kernel` was given to check() before.
+  /// Puts one launch on the stream, in a clean workspace as long as all kernels that were given to
+  /// check() leave it so. `kernel` was one of them.
   Result<void> launch(Kernel &kernel);
   /// Puts a plain read of the active experts' weights on the stream; of x for a quantization.
   Result<void> readWeights();
@@ -79,6 +80,7 @@ private:
   std::unique_ptr<Host> host;
   std::map<Operand, std::shared_ptr<DeviceBuffer>> buffers;
   DeviceBuffer workspace;
+  bool allClean = true;
   GemmArguments arguments;
 };
 

@@ -208,6 +208,23 @@ LogicalResult GridForOp::verify() {
   return success();
 }
 
+LogicalResult CleanOp::verify() {
+  for (Value view : getViews()) {
+    auto type = cast<ViewType>(view.getType());
+    if (!type.getElementType().isInteger(32) || type.getRank() != 1 ||
+        ShapedType::isDynamic(type.getShape()[0]))
+      return emitOpError("cleans vectors of i32 of known length, got ") << type;
+  }
+  if (!llvm::is_contained(getViews(), getCounter()))
+    return emitOpError("counts in a view that it does not clean");
+  if (static_cast<int64_t>(getAt()) >= getCounter().getType().getShape()[0])
+    return emitOpError("counts in entry ") << getAt() << " of " << getCounter().getType();
+  auto role = (*this)->getParentOfType<RoleOp>();
+  if (!(*this)->getParentOfType<OnceOp>() && (!role || role.getKind() != RoleKind::Producer))
+    return emitOpError("is for one thread of a block: in a tile.once, or a producer");
+  return success();
+}
+
 //===-- Memory
 //-------------------------------------------------------------------------------------------------===//
 

@@ -185,6 +185,22 @@ def Tile_GridForOp : Tile_Op<"grid_for", [SingleBlock, NoTerminator, HasParent<"
   }];
 }
 
+def Tile_CleanOp : Tile_Op<"clean"> {
+  let summary = "Set words that were zero when the kernel began to zero again, in the last block that comes here";
+  let description = [{
+    One thread of each block runs it, when the block reads and changes the words no more. It counts the block out in entry `at` of
+    `counter`, one of the views, and whoever finds all other blocks counted sets every entry of every view to zero. The views are all
+    that the launch would zero (`workspace`, `counters`): launch data then say that it need not (runtime/Artifact.h, cleansWorkspace).
+
+    ```mlir
+    tile.once { tile.clean %workspace, %counters counted in %workspace at 1 : !tile.view<2xi32>, !tile.view<2xi32> in !tile.view<2xi32> }
+    ```
+  }];
+  let arguments = (ins Variadic<Tile_View>:$views, Tile_View:$counter, I64Attr:$at);
+  let assemblyFormat = "$views `counted` `in` $counter `at` $at attr-dict `:` type($views) `in` type($counter)";
+  let hasVerifier = 1;
+}
+
 //===-- Memory -------------------------------------------------------------------------------------------------===//
 
 def Tile_LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {

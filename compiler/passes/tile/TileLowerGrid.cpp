@@ -1,4 +1,5 @@
-// Owns how the blocks of a grid share work out before the tiles, and wait for each other.
+// Owns how the blocks of a grid share work out before the tiles, and wait for each other, and how
+// the last of them cleans up.
 #include "compiler/passes/tile/Lowering.h"
 
 namespace moejit::tile {
@@ -17,6 +18,44 @@ struct LowerGrid : tile::impl::TileLowerGridBase<LowerGrid> {
     for (GridForOp op : llvm::make_early_inc_range(getOperation().getBody().getOps<GridForOp>()))
       if (failed(lower(op)))
         return signalPassFailure();
+    SmallVector<CleanOp> cleans;
+    getOperation().walk([&](CleanOp op) { cleans.push_back(op); });
+    for (CleanOp op : cleans)
+      if (failed(lower(op)))
+        return signalPassFailure();
+  }
+
+  LogicalResult lower(CleanOp op) {
+    KernelOp kernel = getOperation();
+    for (BlockArgument argument : kernel.getBody().getArguments()) {
+      StringRef operand = kernel.getOperandName(argument.getArgNumber());
+      if ((operand == "workspace" || operand == "counters") &&
+          !llvm::is_contained(op.getViews(), argument))
+        return op.emitOpError("leaves out '")
+               << operand << "', which must be zero when the kernel begins";
+    }
+    OpBuilder builder(op);
+    Location loc = op.getLoc();
+    Code code(builder, loc);
+    // Whoever is last has seen, in its own count, those of all other blocks: the fences order what
+    // they did with the words before what it stores.
+    ptx::FenceAcqRelGpuOp::create(builder, loc);
+    Value before = code.name(ptx::AtomAddGlobalI32Op::create(
+                                 builder, loc, pointerTo(code, op.getCounter()),
+                                 code.i64(4 * static_cast<int64_t>(op.getAt())), code.i32(1)),
+                             "blocksBefore");
+    Value others = code.add(ptx::GridSizeOp::create(builder, loc), -1);
+    code.onlyIf(code.equal(before, others), [&] {
+      ptx::FenceAcqRelGpuOp::create(builder, loc);
+      for (Value view : op.getViews()) {
+        Value words = pointerTo(code, view);
+        for (int64_t i = 0; i < cast<ViewType>(view.getType()).getShape()[0]; ++i)
+          ptx::StGlobalB32Op::create(builder, loc, words, code.i64(4 * i), code.i32(0));
+      }
+    });
+    kernel->setAttr("tile.cleans", builder.getUnitAttr());
+    op.erase();
+    return success();
   }
 
   LogicalResult lower(GridForOp op) {

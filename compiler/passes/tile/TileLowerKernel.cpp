@@ -160,6 +160,8 @@ struct LowerKernel : tile::impl::TileLowerKernelBase<LowerKernel> {
       });
       lowered->setAttr("tile.workspace", builder.getArrayAttr(scratch));
     }
+    if (Attribute cleans = kernel->getAttr("tile.cleans"))
+      lowered->setAttr("tile.cleans", cleans);
     if (Attribute grid = kernel->getAttr("tile.grid"))
       lowered->setAttr("tile.grid", grid);
 

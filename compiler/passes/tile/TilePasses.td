@@ -266,6 +266,23 @@ def TileMulticast : TilePass<"tile-multicast"> {
 def TileUseQueue : TilePass<"tile-use-queue"> {
   let summary = "Hand out tiles from an atomic counter, so that uneven tiles even out";
 }
+def TileCleanWorkspace : TilePass<"tile-clean-workspace"> {
+  let summary = "Leave the words zero that were zero when the kernel began";
+  let description = [{
+    The last block to end sets counters of tiles and boxes, and what else a launch zeroes, to zero. A launch that follows then
+    zeroes nothing, where its caller says that the words are clean. Run it when no pass adds such words any more.
+
+    ```mlir
+    tile.role producer registers 40 { tile.for_tiles %tiles -> … }
+    ```
+    becomes
+    ```mlir
+    tile.role producer registers 40 { tile.for_tiles %tiles -> …
+      tile.clean %workspace counted in %workspace at 1 : !tile.view<2xi32> in !tile.view<2xi32> }
+    ```
+    Where warps are alike one of their threads does so.
+  }];
+}
 
 def TileCheckRouting : TilePass<"tile-check-routing"> {
   let summary = "Report boundaries, counts and ids that a correct caller does not pass";
@@ -321,7 +338,7 @@ def TileLowerRing : TileLoweringPass<"tile-lower-ring"> {
   let summary = "Lower rings to mbarriers with phases";
 }
 def TileLowerGrid : TileLoweringPass<"tile-lower-grid"> {
-  let summary = "Lower tile.grid_for to draws from a counter and a wait for all that was drawn";
+  let summary = "Lower tile.grid_for to draws from a counter and a wait for all that was drawn, tile.clean to a count and stores";
 }
 def TileLowerScheduler : TileLoweringPass<"tile-lower-scheduler"> {
   let summary = "Lower tile.scheduler and tile.for_tiles to loops over tile numbers";

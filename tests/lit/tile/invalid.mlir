@@ -553,3 +553,37 @@ module {
     tile.sync
   }
 }
+
+// -----
+
+tile.kernel @cleanedByAll("workspace" %c: !tile.view<2xi32>) warpgroups 1 {
+  // expected-error@+1 {{'tile.clean' op is for one thread of a block: in a tile.once, or a producer}}
+  tile.clean %c counted in %c at 1 : !tile.view<2xi32> in !tile.view<2xi32>
+}
+
+// -----
+
+tile.kernel @countedPastTheEnd("workspace" %c: !tile.view<2xi32>) warpgroups 1 {
+  tile.once {
+    // expected-error@+1 {{'tile.clean' op counts in entry 2 of '!tile.view<2xi32>'}}
+    tile.clean %c counted in %c at 2 : !tile.view<2xi32> in !tile.view<2xi32>
+  }
+}
+
+// -----
+
+tile.kernel @countedElsewhere("workspace" %c: !tile.view<2xi32>, "counters" %d: !tile.view<2xi32>) warpgroups 1 {
+  tile.once {
+    // expected-error@+1 {{'tile.clean' op counts in a view that it does not clean}}
+    tile.clean %c counted in %d at 1 : !tile.view<2xi32> in !tile.view<2xi32>
+  }
+}
+
+// -----
+
+tile.kernel @cleanedRows("workspace" %c: !tile.view<?xi32>) warpgroups 1 {
+  tile.once {
+    // expected-error@+1 {{'tile.clean' op cleans vectors of i32 of known length, got '!tile.view<?xi32>'}}
+    tile.clean %c counted in %c at 1 : !tile.view<?xi32> in !tile.view<?xi32>
+  }
+}

@@ -72,3 +72,32 @@ tile.kernel @outside("counters" %c: !tile.view<2xi32>) warpgroups 1 {
   tile.grid_for %c at 1 extent %extent -> %i : !tile.view<2xi32> {
   }
 }
+
+// -----
+
+// The last block has counted all others, in order, before it stores. The launch data will say so.
+// CHECK-LABEL: tile.kernel @clean
+// CHECK-SAME: tile.cleans
+// CHECK: ptx.fence_acq_rel_gpu
+// CHECK: %[[BEFORE:.*]] = ptx.atom_add_global_i32 %{{.*}}, %{{.*}}, %{{.*}} {ptx.name = "blocksBefore"}
+// CHECK: %[[BLOCKS:.*]] = ptx.grid_size
+// CHECK: %[[OTHERS:.*]] = arith.addi %[[BLOCKS]], %{{.*}}
+// CHECK: arith.cmpi eq, %[[BEFORE]], %[[OTHERS]]
+// CHECK-NEXT: scf.if
+// CHECK-NEXT:   ptx.fence_acq_rel_gpu
+// CHECK-COUNT-3: ptx.st_global_b32
+// CHECK-NOT: ptx.st_global_b32
+tile.kernel @clean("workspace" %c: !tile.view<2xi32>, "counters" %d: !tile.view<1xi32>) warpgroups 1 {
+  tile.once {
+    tile.clean %c, %d counted in %c at 1 : !tile.view<2xi32>, !tile.view<1xi32> in !tile.view<2xi32>
+  }
+}
+
+// -----
+
+tile.kernel @half("workspace" %c: !tile.view<2xi32>, "counters" %d: !tile.view<1xi32>) warpgroups 1 {
+  tile.once {
+    // expected-error@+1 {{'tile.clean' op leaves out 'counters', which must be zero when the kernel begins}}
+    tile.clean %c counted in %c at 1 : !tile.view<2xi32> in !tile.view<2xi32>
+  }
+}
