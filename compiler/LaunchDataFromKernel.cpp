@@ -131,6 +131,7 @@ Result<LaunchData> launchDataFromKernel(ptx::KernelOp kernel) {
       launch.workspace.push_back(*region);
     }
   launch.cleansWorkspace = kernel->hasAttr("tile.cleans");
+  launch.dependentLaunch = kernel->hasAttr("tile.dependent");
   for (Attribute entry : maps) {
     Result<TensorMapRecipe> recipe = recipeFrom(cast<DictionaryAttr>(entry));
     if (!recipe)

@@ -159,6 +159,11 @@ const OptionalPass schedule[] = {
      [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
        return plan.checked ? tile::createTileCheckScales() : nullptr;
      }},
+    // Before all that reads, wherever it came from.
+    {"tile-dependent-launch",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       return plan.dependentLaunch ? tile::createTileDependentLaunch() : nullptr;
+     }},
 };
 
 } // namespace

@@ -44,8 +44,8 @@ enum class Tag : uint32_t {
 constexpr uint32_t lastTag = uint32_t(Tag::Workspace);
 
 /// Flags of a launch, bits of one word. Unknown ones are of later formats.
-constexpr uint32_t cleansWorkspaceFlag = 1;
-constexpr uint32_t knownFlags = cleansWorkspaceFlag;
+constexpr uint32_t cleansWorkspaceFlag = 1, dependentLaunchFlag = 2;
+constexpr uint32_t knownFlags = cleansWorkspaceFlag | dependentLaunchFlag;
 constexpr uint32_t flagsMinor = 1; ///< the format that brought them
 
 class Writer {
@@ -263,7 +263,8 @@ std::string payloadOf(const Artifact &artifact) {
   numbers.number(launch.threads);
   numbers.number(launch.cluster);
   numbers.number(launch.sharedBytes);
-  numbers.number(launch.cleansWorkspace ? cleansWorkspaceFlag : 0);
+  numbers.number((launch.cleansWorkspace ? cleansWorkspaceFlag : 0) |
+                 (launch.dependentLaunch ? dependentLaunchFlag : 0));
   const ResourceUsage &usage = artifact.resources;
   for (uint32_t value : {usage.registers, usage.spillStoreBytes, usage.spillLoadBytes,
                          usage.stackBytes, usage.staticSharedBytes})
@@ -367,6 +368,7 @@ const char *readField(Tag tag, std::string_view bytes, uint32_t minor, Artifact 
     if (minor >= flagsMinor) {
       const auto flags = reader.number<uint32_t>();
       launch.cleansWorkspace = (flags & cleansWorkspaceFlag) != 0;
+      launch.dependentLaunch = (flags & dependentLaunchFlag) != 0;
       reader.failed |= minor == Artifact::formatMinor && (flags & ~knownFlags) != 0;
     }
     break;

@@ -109,6 +109,9 @@ struct LaunchData {
   uint32_t sharedBytes = 0; ///< dynamic shared memory
   /// The kernel leaves the zeroed regions of its workspace zero, as it wants to find them.
   bool cleansWorkspace = false;
+  /// Every thread waits for the kernels before (griddepcontrol.wait) ahead of its first access to
+  /// global memory: the launch asks for programmatic stream serialization.
+  bool dependentLaunch = false;
   std::vector<WorkspaceRegion> workspace; ///< caller-owned memory
   std::vector<TensorMapRecipe> tensorMaps;
   std::vector<KernelParameter> parameters;

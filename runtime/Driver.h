@@ -58,12 +58,12 @@ constexpr int captureModeRelaxed = 2;
 constexpr int captureStatusNone = 0; ///< CU_STREAM_CAPTURE_STATUS_…
 
 struct alignas(8) LaunchAttribute {
-  static constexpr unsigned clusterDimension = 4;
+  static constexpr unsigned clusterDimension = 4;                ///< value: x, y, z
+  static constexpr unsigned programmaticStreamSerialization = 6; ///< value: 1 where it is allowed
 
   unsigned id = 0;
   unsigned padding = 0;
-  unsigned clusterDim[3] = {1, 1, 1};
-  unsigned rest[13] = {};
+  unsigned value[16] = {};
 };
 static_assert(sizeof(LaunchAttribute) == 72);
 

@@ -222,16 +222,19 @@ Result<void> Kernel::launch(const GemmArguments &arguments, cu::Stream stream) {
     if (cu::Status status = cuda.memsetD8Async(reinterpret_cast<cu::DevicePointer>(plan->workspace),
                                                0, size_t(plan->zeroedBytes), stream))
       return driverError(cuda, status, "cuMemsetD8Async (workspace)");
-  cu::LaunchAttribute cluster;
-  cluster.id = cu::LaunchAttribute::clusterDimension;
-  cluster.clusterDim[0] = plan->cluster;
+  cu::LaunchAttribute attributes[2];
+  unsigned numAttributes = 0;
+  if (plan->cluster > 1)
+    attributes[numAttributes++] = {cu::LaunchAttribute::clusterDimension, 0, {plan->cluster, 1, 1}};
+  if (made->launch.dependentLaunch)
+    attributes[numAttributes++] = {cu::LaunchAttribute::programmaticStreamSerialization, 0, {1}};
   cu::LaunchConfig config;
   config.grid[0] = plan->blocks;
   config.block[0] = plan->threads;
   config.sharedBytes = plan->sharedBytes;
   config.stream = stream;
-  config.attributes = &cluster;
-  config.numAttributes = plan->cluster > 1 ? 1 : 0;
+  config.attributes = attributes;
+  config.numAttributes = numAttributes;
   if (cu::Status status = cuda.launchKernelEx(&config, entry->function, parameters.data(), nullptr))
     return driverError(cuda, status, "cuLaunchKernelEx");
   return {};

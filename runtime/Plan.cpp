@@ -364,6 +364,10 @@ Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &
   };
   if (!isCountable(spec))
     return refuse("plan: the spec has numbers that no kernel can have", "ask checkSpec which");
+  // griddepcontrol (PTX ISA) is for sm_90 and later.
+  if (plan.dependentLaunch && (target.arch == "sm_80" || target.arch == "sm_89"))
+    return refuse(fmt::format("plan: {} has no dependent launches", target.arch),
+                  "use dependentLaunch = false, or an architecture from sm_90a on");
   if (spec.computation == Computation::Quantize)
     return verifyQuantizePlan(plan);
   if (plan.tileK != 128)

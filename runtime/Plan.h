@@ -61,6 +61,8 @@ std::span<const char *const> namesOf(ClusterSide);
   X(ClusterSide, clusterSide, ClusterSide::Columns, "where those tiles are neighbours")            \
   X(int64_t, blocksPerSm, 1, "blocks that share an SM: one stores while another multiplies")       \
   X(bool, cleanWorkspace, true, "the kernel leaves counters zero for the launch after it")         \
+  X(bool, dependentLaunch, false,                                                                  \
+    "blocks start while the kernel before still ends, and wait for it")                            \
   X(bool, checked, false, "routing and scales are looked at, and findings reported")
 
 struct KernelPlan {

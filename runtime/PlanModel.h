@@ -37,8 +37,8 @@ PlanEstimate estimatePlan(const KernelPlan &plan, const Spec &spec, const Target
 /// where tuning starts. All pass verifyPlan; none is twice.
 std::vector<KernelPlan> candidatePlans(const Spec &spec, const Target &target);
 /// Plans that differ from `plan` in one decision. All pass verifyPlan; `plan` is not among them.
-/// Not tried is `cleanWorkspace`: what it saves is work of the launch, not of the kernel that is
-/// timed.
+/// Not tried are `cleanWorkspace` and `dependentLaunch`: what they save lies between kernels, and
+/// tuning times one kernel at a time.
 std::vector<KernelPlan> neighbourPlans(const KernelPlan &plan, const Spec &spec,
                                        const Target &target);
 

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <thread>
 
 namespace moejit {
@@ -24,7 +25,12 @@ public:
   HostEmulator(EmulatorOptions options, HostCompiler compiler)
       : settings(std::move(options)), compiler(std::move(compiler)) {}
 
-  Result<EmulatorReport> launch(const Artifact &artifact, const GemmArguments &arguments) override;
+  Result<EmulatorReport> launch(const Artifact &artifact, const GemmArguments &arguments) override {
+    return launch(artifact, arguments, nullptr, nullptr);
+  }
+  Result<std::pair<EmulatorReport, EmulatorReport>>
+  launchDependent(const Artifact &first, const GemmArguments &firstArguments,
+                  const Artifact &second, const GemmArguments &secondArguments) override;
   Result<std::shared_ptr<const EmulatedModule>> load(const std::string &source,
                                                      const std::string &entry) override;
   Result<EmulatorReport> run(const EmulatedModule &module, const EmulatedLaunch &launch) override {
@@ -40,6 +46,9 @@ private:
   /// be null.
   Result<EmulatorReport> run(const EmulatedModule &module, const EmulatedLaunch &launch,
                              Footprint *footprint, const Footprint *before);
+  /// `footprint` is made of the launch, unless it is null.
+  Result<EmulatorReport> launch(const Artifact &artifact, const GemmArguments &arguments,
+                                std::optional<Footprint> *footprint, const Footprint *before);
 
   const EmulatorOptions settings;
   const HostCompiler compiler;
@@ -135,15 +144,30 @@ Result<EmulatorReport> HostEmulator::run(const EmulatedModule &module, const Emu
   return report;
 }
 
+Error told(Error error, const char *which) {
+  error.notes.push_back(fmt::format("in the {} of two grids", which));
+  return error;
+}
+
+Result<std::pair<EmulatorReport, EmulatorReport>>
+HostEmulator::launchDependent(const Artifact &first, const GemmArguments &firstArguments,
+                              const Artifact &second, const GemmArguments &secondArguments) {
+  std::optional<Footprint> footprint;
+  Result<EmulatorReport> one = launch(first, firstArguments, &footprint, nullptr);
+  if (!one)
+    return told(one.error(), "first");
+  Result<EmulatorReport> two =
+      launch(second, secondArguments, nullptr, footprint ? &*footprint : nullptr);
+  if (!two)
+    return told(two.error(), "second");
+  return std::pair(*one, *two);
+}
+
 Result<std::pair<EmulatorReport, EmulatorReport>>
 HostEmulator::runDependent(const EmulatedModule &first, const EmulatedLaunch &firstLaunch,
                            const EmulatedModule &second, const EmulatedLaunch &secondLaunch) {
   Footprint footprint(firstLaunch);
   Result<EmulatorReport> one = run(first, firstLaunch, &footprint, nullptr);
-  const auto told = [](Error error, const char *which) {
-    error.notes.push_back(fmt::format("in the {} of two grids", which));
-    return error;
-  };
   if (!one)
     return told(one.error(), "first");
   Result<EmulatorReport> two = run(second, secondLaunch, nullptr, &footprint);
@@ -204,7 +228,9 @@ Result<void> checkClean(const uint8_t *workspace, uint64_t bytes, const char *wh
 }
 
 Result<EmulatorReport> HostEmulator::launch(const Artifact &artifact,
-                                            const GemmArguments &arguments) {
+                                            const GemmArguments &arguments,
+                                            std::optional<Footprint> *footprint,
+                                            const Footprint *before) {
   Result<LaunchPlan> plan = prepareLaunch(artifact, arguments, settings.smCount);
   if (!plan)
     return plan.error();
@@ -258,7 +284,11 @@ Result<EmulatorReport> HostEmulator::launch(const Artifact &artifact,
     std::memset(workspace, 0, plan->zeroedBytes);
   else if (Result<void> clean = checkClean(workspace, zeroed, "before the launch"); !clean)
     return clean.error();
-  Result<EmulatorReport> report = run(**module, launch);
+  if (footprint)
+    footprint->emplace(launch);
+  const bool mayStartEarly = artifact.launch.dependentLaunch && plan->zeroedBytes == 0;
+  Result<EmulatorReport> report =
+      run(**module, launch, footprint ? &**footprint : nullptr, mayStartEarly ? before : nullptr);
   if (report && artifact.launch.cleansWorkspace)
     if (Result<void> clean = checkClean(workspace, zeroed, "after the launch"); !clean)
       return clean.error();

@@ -93,6 +93,14 @@ public:
   virtual Result<EmulatorReport> launch(const Artifact &artifact,
                                         const GemmArguments &arguments) = 0;
 
+  /// Runs two artifacts one after the other, as two Kernels launched on one stream: the second may
+  /// start before the first has ended where its launch data say that it waits
+  /// (LaunchData::dependentLaunch) and nothing is zeroed between the two. Errors: those of launch,
+  /// with a note that says which launch it was, and of runDependent.
+  virtual Result<std::pair<EmulatorReport, EmulatorReport>>
+  launchDependent(const Artifact &first, const GemmArguments &firstArguments,
+                  const Artifact &second, const GemmArguments &secondArguments) = 0;
+
   /// Compiles `source` (unless the work folder has it) and loads kernel `entry` of it. Errors:
   /// CompileError with the compiler's log, IoError.
   virtual Result<std::shared_ptr<const EmulatedModule>> load(const std::string &source,

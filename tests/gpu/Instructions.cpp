@@ -123,8 +123,8 @@ public:
     memory.upload(image.bytes.data(), image.bytes.size());
     Stream stream(device);
     cu::LaunchAttribute serialization;
-    serialization.id = 6; // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-    serialization.clusterDim[0] = 1;
+    serialization.id = cu::LaunchAttribute::programmaticStreamSerialization;
+    serialization.value[0] = 1;
     std::vector<std::vector<Slot>> parameters;
     for (const TrialGrid &grid : trial.grids) {
       Result<std::vector<Slot>> slots =

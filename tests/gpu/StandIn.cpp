@@ -289,6 +289,28 @@ std::vector<std::vector<char>> copyParameters(Emulator &on, const PlainUnit &uni
   return copied;
 }
 
+/// What is wrong with the attributes of a launch, or nothing.
+std::string wrongAttributes(const LaunchData &launch, const cu::LaunchConfig *config) {
+  unsigned cluster = 1;
+  bool isDependent = false;
+  for (unsigned i = 0; i < config->numAttributes; ++i) {
+    const cu::LaunchAttribute &attribute = config->attributes[i];
+    if (attribute.id == cu::LaunchAttribute::clusterDimension)
+      cluster = attribute.value[0];
+    else if (attribute.id == cu::LaunchAttribute::programmaticStreamSerialization)
+      isDependent = attribute.value[0] == 1;
+    else
+      return "the launch has an attribute that is not known: " + std::to_string(attribute.id);
+  }
+  if (cluster != launch.cluster)
+    return "the launch has clusters of " + std::to_string(cluster) + ", the kernel of " +
+           std::to_string(launch.cluster);
+  if (isDependent != launch.dependentLaunch)
+    return isDependent ? "the launch may start early, and the kernel does not wait"
+                       : "the kernel waits, and the launch may not start early";
+  return {};
+}
+
 /// Runs `work` now, or when the graph that `stream` captures is launched.
 cu::Status put(cu::Stream stream, std::function<cu::Status()> work) {
   CUstream_st &to = stream ? *stream : defaultStream;
@@ -373,6 +395,15 @@ cu::Status cuLaunchKernelEx(const cu::LaunchConfig *config, cu::Function functio
   const Artifact *artifact = function->artifact;
   const PlainUnit *unit = function->unit;
   GemmArguments arguments = artifact ? argumentsOf(*artifact, parameters) : GemmArguments();
+  if (artifact) {
+    if (const std::string wrong = wrongAttributes(artifact->launch, config); !wrong.empty()) {
+      std::fprintf(stderr, "stand-in: %s\n", wrong.c_str());
+      return invalidValue;
+    }
+    // Whoever launches has zeroed the words, or was promised that they are zero: the emulator
+    // looks.
+    arguments.workspaceIsClean = artifact->launch.cleansWorkspace;
+  }
   std::vector<std::vector<char>> plain;
   if (unit)
     plain = copyParameters(*on, *unit, parameters);

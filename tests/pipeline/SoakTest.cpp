@@ -42,6 +42,7 @@ KernelPlan randomPlan(oracle::Random &random, const Spec &spec) {
     plan.prefetchTile = random.below(2);
     plan.checked = random.below(4) == 0;
     plan.cleanWorkspace = random.below(4) != 0;
+    plan.dependentLaunch = random.below(4) == 0;
     plan.cluster = any({1, 2});
     plan.clusterSide = random.below(2) ? ClusterSide::Rows : ClusterSide::Columns;
     plan.weightPolicy = random.below(2) ? CachePolicy::EvictFirst : CachePolicy::Normal;

@@ -53,6 +53,7 @@ KernelPlan busyPlan() {
   plan.cluster = 2;
   plan.clusterSide =
       ClusterSide::Rows; // of x only live rows are loaded, which no other block knows
+  plan.dependentLaunch = true;
   plan.checked = true;
   return plan;
 }

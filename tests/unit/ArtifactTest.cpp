@@ -162,11 +162,11 @@ TEST_CASE("another major format is refused by name, a newer minor is read") {
 }
 
 // Records of format 2.0 end before the flags.
-TEST_CASE("an artifact of format 2.0 is read, and cleans nothing") {
+TEST_CASE("an artifact of format 2.0 is read, and has no flags") {
   Artifact artifact = samples::artifact();
-  artifact.launch.cleansWorkspace = true;
+  artifact.launch.cleansWorkspace = artifact.launch.dependentLaunch = true;
   std::string payload = serialize(artifact).substr(headBytes);
-  CHECK(deserialize(sealed(payload))->launch.cleansWorkspace);
+  CHECK(*deserialize(sealed(payload)) == artifact);
   // The launch numbers: tag 10, then 16 bytes.
   const std::string head("\x0a\0\0\0\x10\0\0\0\0\0\0\0", 12);
   const size_t at = payload.find(head);
@@ -176,7 +176,7 @@ TEST_CASE("an artifact of format 2.0 is read, and cleans nothing") {
   old.erase(at + 12 + 12, 4);
   Result<Artifact> read = deserialize(sealed(old, 0));
   REQUIRE(read);
-  artifact.launch.cleansWorkspace = false;
+  artifact.launch.cleansWorkspace = artifact.launch.dependentLaunch = false;
   CHECK(*read == artifact);
   CHECK_FALSE(deserialize(sealed(old)));
   CHECK_FALSE(deserialize(sealed(payload, 0)));

@@ -16,7 +16,7 @@ TEST_CASE("launch structures have the driver's layout") {
   CHECK(offsetof(cu::LaunchConfig, stream) == 32);
   CHECK(offsetof(cu::LaunchConfig, attributes) == 40);
   CHECK(offsetof(cu::LaunchConfig, numAttributes) == 48);
-  CHECK(offsetof(cu::LaunchAttribute, clusterDim) == 8);
+  CHECK(offsetof(cu::LaunchAttribute, value) == 8);
   CHECK(sizeof(TensorMapBytes) == 128);
   CHECK(alignof(TensorMapBytes) == 64);
 }

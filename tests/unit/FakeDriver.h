@@ -14,6 +14,7 @@ struct FakeDriver {
   struct Launch {
     cu::LaunchConfig config;
     unsigned cluster = 1;
+    bool isDependent = false;     ///< programmatic stream serialization
     std::vector<uint64_t> values; ///< first 8 bytes of each parameter
     cu::Function function = nullptr;
   };
@@ -131,8 +132,13 @@ inline FakeDriver &installFakeDriver(FakeDriver &driver) {
     FakeDriver::Launch launch;
     launch.config = *config;
     launch.function = function;
-    if (config->numAttributes)
-      launch.cluster = config->attributes[0].clusterDim[0];
+    for (unsigned i = 0; i < config->numAttributes; ++i) {
+      const cu::LaunchAttribute &attribute = config->attributes[i];
+      if (attribute.id == cu::LaunchAttribute::clusterDimension)
+        launch.cluster = attribute.value[0];
+      else if (attribute.id == cu::LaunchAttribute::programmaticStreamSerialization)
+        launch.isDependent = attribute.value[0] != 0;
+    }
     for (size_t i = 0; i < fake->parameterCount; ++i) {
       uint64_t value = 0;
       std::memcpy(&value, parameters[i], sizeof value);

@@ -74,6 +74,23 @@ TEST_CASE_FIXTURE(Fixture, "clusters are an attribute of the launch, large ones 
         std::pair<int, int>{cu::nonPortableClusterSizeAllowed, 1});
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "a kernel that waits for the one before may start before that has ended") {
+  for (unsigned cluster : {1u, 2u}) {
+    Artifact artifact = *sample();
+    artifact.launch.cluster = cluster;
+    artifact.launch.dependentLaunch = true;
+    Kernel kernel(std::make_shared<const Artifact>(std::move(artifact)), &driver.api);
+    REQUIRE(kernel.launch(legal(), stream));
+    CHECK(driver.launches.back().isDependent);
+    CHECK(driver.launches.back().cluster == cluster);
+    CHECK(driver.launches.back().config.numAttributes == cluster);
+  }
+  Kernel plain(sample(), &driver.api);
+  REQUIRE(plain.launch(legal(), stream));
+  CHECK_FALSE(driver.launches.back().isDependent);
+}
+
 TEST_CASE_FIXTURE(Fixture, "the workspace is zeroed in-stream before the kernel") {
   Kernel kernel(
       sample([](Artifact &a) { a.launch.workspace = {{Operand::Workspace, 48, 0, true}}; }),

@@ -456,3 +456,20 @@ TEST_CASE("scales of single columns in every step take narrow tiles") {
   spec.wScales.interleaved = true;
   CHECK(choosePlan(spec, Target(), 1 << 20).tileN == 128);
 }
+
+TEST_CASE("dependent launches are refused where there are none") {
+  const Spec spec = blockScaled(8, 4096, 4096);
+  KernelPlan plan;
+  plan.dependentLaunch = true;
+  CHECK(verifyPlan(plan, spec, Target()));
+  for (const char *arch : {"sm_80", "sm_89"}) {
+    Result<Target> old = parseTarget(arch);
+    REQUIRE(old);
+    Result<void> refused = verifyPlan(plan, spec, *old);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message == std::string("plan: ") + arch + " has no dependent launches");
+  }
+  // Nobody gets them who does not ask.
+  for (const PlannedRange &range : planRanges(spec, Target()))
+    CHECK_FALSE(range.plan.dependentLaunch);
+}

@@ -95,6 +95,19 @@ bool KernelOp::hasRoles() { return !getBody().getOps<RoleOp>().empty(); }
 
 int64_t KernelOp::getThreads() { return 128 * (getWarpgroups() + (hasRoles() ? 1 : 0)); }
 
+LogicalResult WaitGridOp::verify() {
+  // Of the ops of other dialects only lowered ones come before, which were told here as what they
+  // were.
+  for (Operation *op = (*this)->getPrevNode(); op; op = op->getPrevNode())
+    if (isa<TileDialect>(op->getDialect()) &&
+        !isa<RingOp, SyncOp, RowsOp, StrideOp, WarpgroupOp, AccOp, LaunchDependentsOp>(op)) {
+      InFlightDiagnostic diag = emitOpError("comes before all that touches global memory");
+      diag.attachNote(op->getLoc()) << "this op comes before it";
+      return diag;
+    }
+  return success();
+}
+
 //===-- Scheduler
 //----------------------------------------------------------------------------------------------===//
 

@@ -69,6 +69,23 @@ def Tile_SyncOp : Tile_Op<"sync"> {
   let assemblyFormat = "(`cluster` $cluster^)? attr-dict";
 }
 
+def Tile_LaunchDependentsOp : Tile_Op<"launch_dependents", [HasParent<"KernelOp">]> {
+  let summary = "The next launch may put its blocks where those of this one end";
+  let description = [{ Where that launch waits by `tile.wait_grid`. Lowers to `griddepcontrol.launch_dependents`. }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_WaitGridOp : Tile_Op<"wait_grid", [HasParent<"KernelOp">]> {
+  let summary = "Wait until the launches before have ended, and what they wrote is visible";
+  let description = [{
+    Every thread does so, before anything that reads or writes global memory. What needs none, such as setting up the barriers of a
+    ring, may come before. Lowers to `griddepcontrol.wait`; launch data then ask for programmatic stream serialization
+    (runtime/Artifact.h, dependentLaunch).
+  }];
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
+}
+
 def Tile_RowsOp : Tile_Op<"rows", [Pure]> {
   let summary = "S, the rows of this launch";
   let results = (outs I32:$result);

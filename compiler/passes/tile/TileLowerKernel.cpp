@@ -160,8 +160,9 @@ struct LowerKernel : tile::impl::TileLowerKernelBase<LowerKernel> {
       });
       lowered->setAttr("tile.workspace", builder.getArrayAttr(scratch));
     }
-    if (Attribute cleans = kernel->getAttr("tile.cleans"))
-      lowered->setAttr("tile.cleans", cleans);
+    for (const char *flag : {"tile.cleans", "tile.dependent"})
+      if (kernel->hasAttr(flag))
+        lowered->setAttr(flag, builder.getUnitAttr());
     if (Attribute grid = kernel->getAttr("tile.grid"))
       lowered->setAttr("tile.grid", grid);
 

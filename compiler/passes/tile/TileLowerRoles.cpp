@@ -1,4 +1,5 @@
-// Owns which threads run what: roles, single-thread sections and the meeting of all threads.
+// Owns which threads run what: roles, single-thread sections, the meeting of all threads, and their
+// wait for the grids before.
 #include "compiler/passes/tile/Lowering.h"
 
 namespace moejit::tile {
@@ -17,7 +18,7 @@ struct LowerRoles : tile::impl::TileLowerRolesBase<LowerRoles> {
     KernelOp kernel = getOperation();
     SmallVector<Operation *> ops;
     kernel.walk([&](Operation *op) {
-      if (isa<OnceOp, SyncOp, WarpgroupOp>(op))
+      if (isa<OnceOp, SyncOp, WarpgroupOp, WaitGridOp, LaunchDependentsOp>(op))
         ops.push_back(op);
     });
     // Everything that asks for a thread value does so while the kernel still has its roles.
@@ -34,6 +35,11 @@ struct LowerRoles : tile::impl::TileLowerRolesBase<LowerRoles> {
         ptx::SyncwarpOp::create(builder, op->getLoc());
         ptx::ClusterArriveOp::create(builder, op->getLoc());
         ptx::ClusterWaitOp::create(builder, op->getLoc());
+      } else if (isa<LaunchDependentsOp>(op)) {
+        ptx::GriddepcontrolLaunchDependentsOp::create(builder, op->getLoc());
+      } else if (isa<WaitGridOp>(op)) {
+        ptx::GriddepcontrolWaitOp::create(builder, op->getLoc());
+        kernel->setAttr("tile.dependent", builder.getUnitAttr());
       } else if (sync) {
         ptx::BarSyncOp::create(builder, op->getLoc(), 0, kernel.getThreads());
       } else {

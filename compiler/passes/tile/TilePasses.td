@@ -297,6 +297,25 @@ def TileCheckScales : TilePass<"tile-check-scales"> {
     the same. Run it last: passes that come later would have to keep the two together.
   }];
 }
+def TileDependentLaunch : TilePass<"tile-dependent-launch"> {
+  let summary = "Let blocks start while the kernel before still ends, and wait for it before they touch global memory";
+  let description = [{
+    What a block does before it needs memory, such as setting up the barriers of its rings, is then hidden behind the last tiles of the
+    kernel before, and so is what a launch costs the device. The next launch may do the same with this one.
+
+    ```mlir
+    %q = tile.scheduler …
+    %ring = tile.ring …
+    ```
+    becomes
+    ```mlir
+    tile.launch_dependents
+    %ring = tile.ring …
+    tile.wait_grid
+    %q = tile.scheduler …
+    ```
+  }];
+}
 
 def TileDeepenQuantize : TilePass<"tile-deepen-quantize"> {
   let summary = "Keep more vectors of a row under way in each lane of a quantization";
@@ -344,7 +363,7 @@ def TileLowerScheduler : TileLoweringPass<"tile-lower-scheduler"> {
   let summary = "Lower tile.scheduler and tile.for_tiles to loops over tile numbers";
 }
 def TileLowerRoles : TileLoweringPass<"tile-lower-roles"> {
-  let summary = "Lower roles, tile.once, tile.sync and tile.warpgroup to branches on the thread index";
+  let summary = "Lower roles, tile.once, tile.sync and tile.warpgroup to branches on the thread index, tile.wait_grid to its instruction";
 }
 def TileLowerKernel : Pass<"tile-lower-kernel", "::mlir::ModuleOp"> {
   let summary = "Turn a tile.kernel whose body is lowered into a ptx.kernel with its parameters";
