@@ -298,11 +298,11 @@ bool Cluster::deliverLoad(const PendingLoad &load) {
   Mbarrier *barrier = block.shared.findBarrier(load.barrier);
   if (!barrier)
     return refuse(fmt::format("no mbarrier at {}", SharedMemory::place(load.barrier)));
-  if (load.isWord)
-    std::memcpy(block.shared.at(load.dst), &load.word, sizeof load.word);
+  if (load.numWords)
+    std::memcpy(block.shared.at(load.dst), load.words.data(), static_cast<size_t>(load.bytes()));
   else
     copyBox(load.map, load.coordinates, block.shared, load.dst);
-  barrier->holdsStores |= load.isWord;
+  barrier->holdsStores |= load.numWords > 0;
   barrier->txBytes -= load.bytes();
   barrier->landed.push_back({load.dst, load.bytes()});
   if (const Text message = completePhaseIfDone(block.shared, *barrier); !message.empty())
@@ -387,12 +387,13 @@ void Cluster::load(Fiber &f, int dst, const TensorMap &packed, const int *coordi
   }
 }
 
-void Cluster::storeAsync(Fiber &f, int address, int value, int barrier, int rank) {
-  const char *op = "st_async_i32";
+void Cluster::storeAsync(Fiber &f, int address, const int *words, int count, int barrier, int rank,
+                         const char *op) {
   if (rank < 0 || rank >= size())
     fail(op, Text::format("rank {} in a cluster of {}", rank, size()));
-  if (address % 4)
-    fail(op, Text::format("address {} is not a multiple of 4", SharedMemory::place(address)));
+  if (address % (4 * count))
+    fail(op, Text::format("address {} is not a multiple of {}", SharedMemory::place(address),
+                          4 * count));
   PendingLoad pending = {};
   pending.dst = address;
   pending.barrier = barrier;
@@ -400,8 +401,8 @@ void Cluster::storeAsync(Fiber &f, int address, int value, int barrier, int rank
   pending.issuer = f.block;
   pending.thread = f.thread;
   pending.op = op;
-  pending.isWord = true;
-  pending.word = value;
+  pending.numWords = count;
+  std::copy_n(words, count, pending.words.begin());
   send(f, pending);
 }
 

@@ -174,7 +174,9 @@ public:
   void load(Fiber &f, int dst, const TensorMap &map, const int *coordinates, int rank, int barrier,
             int ctaMask, const char *op);
   /// Stores a word to block `rank`, where it counts as 4 bytes of the mbarrier.
-  void storeAsync(Fiber &f, int address, int value, int barrier, int rank);
+  /// `count` words, 1 or 4.
+  void storeAsync(Fiber &f, int address, const int *words, int count, int barrier, int rank,
+                  const char *op);
   // cp.async.
   void copyAsync(Fiber &f, int dst, const void *p, long long offset, int bytes, int size,
                  const char *op);
@@ -244,9 +246,9 @@ private:
     Block *issuer;
     int thread;
     const char *op;
-    bool isWord = false;
-    int word = 0;
-    int bytes() const { return isWord ? 4 : map.boxBytes(); }
+    int numWords = 0; ///< of a store to another block; 0: a box of `map`
+    std::array<int, 4> words = {};
+    int bytes() const { return numWords ? 4 * numWords : map.boxBytes(); }
   };
 
   /// A numbered operation of a thread: a cp.async or a TMA store.

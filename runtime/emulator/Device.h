@@ -60,7 +60,8 @@ struct alignas(64) TensorMap {
   X(void, loadShared, (int address, int *to, int words, const char *op))                           \
   X(int, loadSharedByte, (int address, const char *op))                                            \
   X(void, storeShared, (int address, const int *from, int words, const char *op))                  \
-  X(void, storeAsync, (int address, int value, int barrier, int rank))                             \
+  X(void, storeAsync,                                                                              \
+    (int address, const int *words, int count, int barrier, int rank, const char *op))             \
   X(void, storeMatrix, (int address, const int *registers, int transposes))                        \
   X(void, loadMatrix, (int address, int *to, int count, const char *op))                           \
   X(void, mma, (float *d, const int *a, const int *b, int types, const char *op))                  \
@@ -378,7 +379,12 @@ MOEJIT_WRAPPER void st_shared_i32(int address, int value) {
   MOEJIT_DEVICE->storeShared(address, &value, 1, "st_shared_i32");
 }
 MOEJIT_WRAPPER void st_async_i32(int address, int value, int barrier, int rank) {
-  MOEJIT_DEVICE->storeAsync(address, value, barrier, rank);
+  MOEJIT_DEVICE->storeAsync(address, &value, 1, barrier, rank, "st_async_i32");
+}
+MOEJIT_WRAPPER void st_async_v4_f32(int address, float v0, float v1, float v2, float v3,
+                                    int barrier, int rank) {
+  const int words[] = {bits_f32(v0), bits_f32(v1), bits_f32(v2), bits_f32(v3)};
+  MOEJIT_DEVICE->storeAsync(address, words, 4, barrier, rank, "st_async_v4_f32");
 }
 MOEJIT_WRAPPER void st_shared_f32(int address, float value) {
   const int bits = bits_f32(value);

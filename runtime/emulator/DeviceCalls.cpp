@@ -203,9 +203,9 @@ void storeShared(int address, const int *from, int words, const char *op) {
   shared.store(address, from, bytes, f.thread);
 }
 
-void storeAsync(int address, int value, int barrier, int rank) {
+void storeAsync(int address, const int *words, int count, int barrier, int rank, const char *op) {
   Fiber &f = MOEJIT_CALLER;
-  f.cluster->storeAsync(f, address, value, barrier, rank);
+  f.cluster->storeAsync(f, address, words, count, barrier, rank, op);
 }
 
 void storeMatrix(int address, const int *registers, int transposes) {

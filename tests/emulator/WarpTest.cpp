@@ -233,3 +233,54 @@ TEST_CASE("words stored to a block of the cluster arrive at its barrier") {
   CHECK(contains(errorOf(launch, source("mbarrier_wait")),
                  "a block of the cluster has stored words for the mbarrier"));
 }
+
+// Every lane of the second block sends four floats to the first, which waits for all of them.
+TEST_CASE("vectors stored to a block of the cluster arrive at its barrier") {
+  const auto source = [](const char *shift) {
+    return kernelSource("void *y",
+                        std::string(R"(
+  const int vectors = shared_base();
+  const int full = vectors + 1024;
+  const int thread = thread_index();
+  if (thread == 0) {
+    mbarrier_init(full, 1);
+    fence_mbarrier_init();
+  }
+  cluster_arrive();
+  cluster_wait();
+  const int mine = vectors + thread * 16;
+  if (cluster_rank() == 1) {
+    st_async_v4_f32(mine + )") +
+                            shift +
+                            R"(, thread + 0.25f, thread + 0.5f, thread + 0.75f, -thread, full, 0);
+  } else {
+    if (thread == 0) mbarrier_expect_tx(full, 512);
+    mbarrier_wait_cluster(full, 0);
+    int words[4];
+    ld_shared_v4(mine, words);
+    for (int i = 0; i < 4; ++i) st_global_b32(y, (thread * 4 + i) * 4, words[i]);
+  }
+  syncwarp();
+  cluster_arrive();
+  cluster_wait();
+)");
+  };
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    CAPTURE(seed);
+    Buffer y("y", 32 * 4 * 4, true);
+    TestLaunch launch(2, 32, 2048, 2);
+    launch.pointer(y);
+    mustRun(launch, source("0"), seed);
+    for (int lane = 0; lane < 32; ++lane) {
+      const float *vector = y.as<float>() + lane * 4;
+      CHECK(vector[0] == float(lane) + 0.25f);
+      CHECK(vector[1] == float(lane) + 0.5f);
+      CHECK(vector[2] == float(lane) + 0.75f);
+      CHECK(vector[3] == -float(lane));
+    }
+  }
+  Buffer y("y", 32 * 4 * 4, true);
+  TestLaunch launch(2, 32, 2048, 2);
+  launch.pointer(y);
+  CHECK(contains(errorOf(launch, source("4")), "is not a multiple of 16"));
+}

@@ -317,6 +317,34 @@ st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [place], %1, [signal];
   let constraints = [{:: "r"(address), "r"(value), "r"(barrier), "r"(rank) : "memory"}];
 }
 
+def Ptx_StAsyncV4F32Op : Ptx_Instr<"st_async_v4_f32"> {
+  let summary = "Store four floats to block `rank` of the cluster, completing on a barrier there";
+  let description = [{
+    PTX `mapa.shared::cluster.u32` of both addresses, then
+    `st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32`: the barrier counts 16 bytes, and
+    who waits for it by `ptx.mbarrier_wait_cluster` sees them. `address` is a multiple of 16.
+
+    ```mlir
+    ptx.st_async_v4_f32 %address, %v0, %v1, %v2, %v3, %barrier, %rank
+    ```
+  }];
+  let arguments = (ins Ptx_SharedWrite:$address, F32:$v0, F32:$v1, F32:$v2, F32:$v3,
+      Ptx_Barrier:$barrier, I32:$rank);
+  let assemblyFormat = [{
+    $address `,` $v0 `,` $v1 `,` $v2 `,` $v3 `,` $barrier `,` $rank attr-dict
+  }];
+  let parameters = "int address, float v0, float v1, float v2, float v3, int barrier, int rank";
+  let assembly = [{{
+.reg .b32 place, signal;
+mapa.shared::cluster.u32 place, %0, %6;
+mapa.shared::cluster.u32 signal, %5, %6;
+st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [place], {%1, %2, %3, %4}, [signal];
+}
+  }];
+  let constraints = [{:: "r"(address), "f"(v0), "f"(v1), "f"(v2), "f"(v3),
+"r"(barrier), "r"(rank) : "memory"}];
+}
+
 //===- Global memory (PTX ISA, Data Movement: ld, ld.global.nc, st, atom) ---------------------===//
 
 class Ptx_LoadGlobal<string opMnemonic, TypeConstraint type> : Ptx_Instr<opMnemonic> {

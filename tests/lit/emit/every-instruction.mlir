@@ -12,6 +12,7 @@ ptx.kernel @every_instruction(
   %mask = arith.constant 3 : i32
   %eight = arith.constant 8 : i32
   %bytes = arith.constant 1024 : i32
+  %quarter = ptx.constant_f32 0.25
 
   // CUDA: const int thread = thread_index();
   %thread = ptx.thread_index {ptx.name = "thread"}
@@ -76,6 +77,8 @@ ptx.kernel @every_instruction(
     ptx.tma_load %shared, %map3[%zero, %rows, %one], %shared policy %first multicast %mask
     // CUDA: st_async_i32(shared, rows, shared, rank);
     ptx.st_async_i32 %shared, %rows, %shared, %rank
+    // CUDA: st_async_v4_f32(shared, {{.*}}, shared, rank);
+    ptx.st_async_v4_f32 %shared, %quarter, %quarter, %quarter, %quarter, %shared, %rank
     ptx.mbarrier_arrive %shared
     ptx.mbarrier_arrive_cluster %shared, %rank
     // PTX-DAG: setmaxnreg.dec.sync.aligned.u32
@@ -95,6 +98,7 @@ ptx.kernel @every_instruction(
     // PTX-DAG: cp.async.bulk.tensor.3d.{{.*}}.multicast::cluster.L2::cache_hint
     // PTX-DAG: mapa.shared::cluster.u32 signal,
     // PTX-DAG: st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [place],
+    // PTX-DAG: st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [place],
     // PTX-DAG: createpolicy.fractional.L2::evict_first.b64
     // PTX-DAG: createpolicy.fractional.L2::evict_last.b64
     // PTX-DAG: mbarrier.arrive.shared::cta.b64 _,
