@@ -24,7 +24,15 @@ bool skipsRows(const KernelPlan &plan) { return plan.skipEmptyRows && plan.fitRo
 
 /// Later passes work on what earlier ones made, and each on what is left when any are missing.
 const OptionalPass schedule[] = {
-    // First, while slots are filled in one place.
+    // First, while slots are filled in one place, and one loop sums all of K.
+    {"tile-split-k",
+     [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
+       if (plan.splitK == 1)
+         return nullptr;
+       tile::TileSplitKOptions options;
+       options.blocks = plan.splitK;
+       return tile::createTileSplitK(options);
+     }},
     {"tile-multicast",
      [](const KernelPlan &plan) -> std::unique_ptr<Pass> {
        if (plan.cluster == 1)
@@ -213,6 +221,7 @@ void buildLoweringPipeline(OpPassManager &manager) {
   kernels.addPass(tile::createTileLowerChecks());
   kernels.addPass(tile::createTileLowerQuantize());
   kernels.addPass(tile::createTileLowerStores());
+  kernels.addPass(tile::createTileLowerReduce());
   kernels.addPass(tile::createTileLowerDots());
   kernels.addPass(tile::createTileLowerScales());
   kernels.addPass(tile::createTileLowerAccumulators());

@@ -81,7 +81,7 @@ struct KernelParameter {
 struct GridRule {
   int64_t tileM = 0;
   int64_t tileN = 0;
-  int64_t n = 0;
+  int64_t n = 0; ///< columns; where blocks share a tile, whole tiles for each of them
   int64_t numExperts = 1;
   int64_t blocksPerSm = 1;
   bool operator==(const GridRule &) const = default;

@@ -93,7 +93,17 @@ int64_t sharedBytes(const KernelPlan &plan, const Spec &spec) {
       spec.dispatch == Dispatch::Batched ? 4 * (spec.numExperts + 1 + 2 * batchedRowLimit) : 0;
   // What blocks draw, and where warps meet that quantize together.
   int64_t quantizing = spec.quantizeFrom ? 256 : 0;
-  return slot * plan.stages + store + 96 + 4 * (spec.numExperts + 1) + sorting + quantizing;
+  // A barrier a warp, and what every other block sends at a time.
+  int64_t summing = 0;
+  if (plan.splitK > 1) {
+    const int64_t bytesOfVector = 16 * 128 * plan.warpgroups * (plan.splitK - 1);
+    const int64_t vectors = plan.tileM * plan.tileN / (4 * 128 * plan.warpgroups);
+    summing = 32 * plan.warpgroups +
+              bytesOfVector * std::clamp<int64_t>(splitKBufferBytes / bytesOfVector, 1,
+                                                  std::max<int64_t>(1, vectors));
+  }
+  return slot * plan.stages + store + 96 + 4 * (spec.numExperts + 1) + sorting + quantizing +
+         summing;
 }
 
 /// Shared memory of a block. Each takes 1 KiB of an SM's more than it may use (CUDA C++ Programming
@@ -265,6 +275,55 @@ std::vector<PlannedRange> columnScaledPlanRanges(const Spec &spec, const Target 
   return ranges;
 }
 
+/// Steps along K that a block should have left, for its share to be worth the sums that follow.
+constexpr int64_t leastSharedSteps = 8;
+/// Rows of a decode step for which a range of their own is worth a kernel.
+constexpr int64_t leastSharedRows = 4;
+
+/// So few rows that tiles leave half of the processors without one, or three quarters: two or four
+/// share the steps of each, by the model (docs/performance.md) and not yet measured.
+std::vector<PlannedRange> withSharedSteps(const std::vector<PlannedRange> &ranges, const Spec &spec,
+                                          const Target &target) {
+  auto rowTiles = [&](int64_t rows, int64_t tileM) {
+    return spec.numExperts == 1 ? (rows + tileM - 1) / tileM
+                                : std::min(rows, spec.numExperts) + rows / tileM;
+  };
+  std::vector<PlannedRange> shared;
+  for (PlannedRange rest : ranges) {
+    const KernelPlan plan = rest.plan;
+    const int64_t columnTiles = (spec.n + plan.tileN - 1) / plan.tileN;
+    for (int64_t blocks : {4, 2}) {
+      if (plan.tileM != 64 || stepsAlongK(spec, plan.tileK).count < blocks * leastSharedSteps)
+        continue;
+      // The most rows of which all tiles run at once, each with so many blocks.
+      int64_t most = rest.minRows - 1, past = std::min(rest.maxRows, int64_t(1) << 20) + 1;
+      while (past - most > 1) {
+        const int64_t middle = most + (past - most) / 2;
+        const bool fits =
+            rowTiles(middle, plan.tileM) * columnTiles * blocks <= target.profile.smCount;
+        (fits ? most : past) = middle;
+      }
+      // A kernel more for a few row counts of a range is worth it to decode steps alone.
+      const bool isForAll = most == rest.maxRows;
+      if (!isForAll &&
+          (spec.dispatch != Dispatch::Batched || most < std::max(rest.minRows, leastSharedRows)))
+        continue;
+      PlannedRange few = {rest.minRows, most, plan};
+      few.plan.splitK = blocks;
+      fitStages(few.plan, spec, target);
+      if (few.plan.stages < 2)
+        continue;
+      shared.push_back(few);
+      rest.minRows = most + 1;
+      if (isForAll)
+        break;
+    }
+    if (rest.minRows <= rest.maxRows)
+      shared.push_back(rest);
+  }
+  return shared;
+}
+
 std::vector<PlannedRange> gemmPlanRanges(const Spec &spec, const Target &target) {
   if (spec.wScales.kGranule() != 0 && columnGranule(spec) == 1)
     return columnScaledPlanRanges(spec, target);
@@ -312,6 +371,29 @@ std::vector<PlannedRange> gemmPlanRanges(const Spec &spec, const Target &target)
   return ranges;
 }
 
+/// What keeps blocks from sharing one tile's steps along K.
+Result<void> verifySplitK(const KernelPlan &plan, const Spec &spec) {
+  auto refuse = [](std::string message, std::string note) {
+    return Error{ErrorCode::InvalidArgument, std::move(message), {std::move(note)}};
+  };
+  if (plan.splitK != 1 && plan.splitK != 2 && plan.splitK != 4 && plan.splitK != 8)
+    return refuse(fmt::format("plan: splitK is {}, expected 1, 2, 4 or 8", plan.splitK),
+                  "blocks of a cluster share a tile, and larger clusters are not portable");
+  if (plan.splitK == 1)
+    return {};
+  if (plan.cluster > 1)
+    return refuse("plan: the blocks of a cluster take one tile, or neighbouring ones; not both",
+                  "use splitK = 1 or cluster = 1");
+  if (plan.tailRows != 0)
+    return refuse("plan: splitK takes tiles without tails",
+                  "use splitK = 1 or tailRows = 0: tails are for rows that fill a GPU");
+  const int64_t steps = stepsAlongK(spec, plan.tileK).count;
+  if (steps < plan.splitK)
+    return refuse(fmt::format("plan: {} blocks share the {} steps along K", plan.splitK, steps),
+                  "each takes one at least");
+  return {};
+}
+
 } // namespace
 
 bool StepsAlongK::canStartAt(int64_t begin, int64_t granule, int64_t phase) const {
@@ -339,9 +421,10 @@ std::vector<PlannedRange> planRanges(const Spec &spec, const Target &target,
                                      const PlanRequest &request) {
   if (!isCountable(spec))
     return {{0, INT64_MAX, KernelPlan()}};
-  std::vector<PlannedRange> ranges = spec.computation == Computation::Quantize
-                                         ? quantizePlanRanges(spec, target)
-                                         : gemmPlanRanges(spec, target);
+  std::vector<PlannedRange> ranges =
+      spec.computation == Computation::Quantize
+          ? quantizePlanRanges(spec, target)
+          : withSharedSteps(gemmPlanRanges(spec, target), spec, target);
   if (request.tuned)
     ranges = withTuned(std::move(ranges), *request.tuned, spec, target);
   for (PlannedRange &range : ranges)
@@ -408,6 +491,8 @@ Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &
     return refuse(fmt::format("plan: the {} columns of y are one tile of {}, a cluster takes {}",
                               spec.n, plan.tileN, plan.cluster),
                   "use a narrower tile, or cluster = 1");
+  if (Result<void> shared = verifySplitK(plan, spec); !shared)
+    return shared;
   // One side comes in the 64 rows of a wgmma, the other in its columns.
   const int64_t rowsOfDots = plan.swapOperands ? 8 : 64, columnsOfDots = plan.swapOperands ? 64 : 8;
   bool divides = plan.split == WarpgroupSplit::Columns
@@ -458,9 +543,9 @@ Result<void> verifyPlan(const KernelPlan &plan, const Spec &spec, const Target &
     return refuse(
         fmt::format("plan: blocksPerSm is {}, expected 1 to {}", plan.blocksPerSm, 2048 / threads),
         "an SM has 2048 threads");
-  if (plan.blocksPerSm > 1 && plan.cluster > 1)
+  if (plan.blocksPerSm > 1 && (plan.cluster > 1 || plan.splitK > 1))
     return refuse("plan: blocks of a cluster have an SM each",
-                  "use cluster = 1 or blocksPerSm = 1");
+                  "use cluster = 1 and splitK = 1, or blocksPerSm = 1");
   int64_t blockRegisters = 65536 / plan.blocksPerSm / threads / 8 * 8 * threads;
   // Without roles these fields say nothing, and may be any numbers.
   int64_t registers =

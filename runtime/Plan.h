@@ -63,6 +63,7 @@ std::span<const char *const> namesOf(ClusterSide);
   X(bool, cleanWorkspace, true, "the kernel leaves counters zero for the launch after it")         \
   X(bool, dependentLaunch, false,                                                                  \
     "blocks start while the kernel before still ends, and wait for it")                            \
+  X(int64_t, splitK, 1, "blocks of a cluster that share one tile's steps along K")                 \
   X(bool, checked, false, "routing and scales are looked at, and findings reported")
 
 struct KernelPlan {

@@ -164,7 +164,9 @@ PlanEstimate estimatePlan(const KernelPlan &plan, const Spec &spec, const Target
                                 : draw.tiles * double(plan.tileM) / 64;
   estimate.fragments = fragmentsOfTiles * experts * columns;
   auto smCount = double(std::max<int64_t>(1, target.profile.smCount));
-  estimate.waves = estimate.tiles / smCount / double(plan.blocksPerSm);
+  // Blocks that share a tile work on it side by side.
+  const double blocks = estimate.tiles * double(plan.splitK);
+  estimate.waves = blocks / smCount / double(plan.blocksPerSm);
   if (rows == 0)
     return estimate;
 
@@ -187,7 +189,8 @@ PlanEstimate estimatePlan(const KernelPlan &plan, const Spec &spec, const Target
     last = (estimate.waves + fitted::queueTail) / estimate.waves;
   else
     last = std::ceil(estimate.waves) / estimate.waves;
-  auto steps = double(ceilDivide(spec.k, plan.tileK));
+  // The longest part of a tile's steps is what its blocks wait for.
+  auto steps = double(ceilDivide(ceilDivide(spec.k, plan.tileK), plan.splitK) * plan.splitK);
   bool isPromoted = spec.xScales.kGranule() != 0 || spec.wScales.kGranule() != 0;
   double scale = last / smCount / fitted::clockMHz;
   auto tileColumns = double(std::min(plan.tileN, spec.n));
@@ -200,8 +203,12 @@ PlanEstimate estimatePlan(const KernelPlan &plan, const Spec &spec, const Target
       estimate.tiles * steps *
       double(((plan.tileM + plan.tailRows) / beside + plan.tileN / below) * plan.tileK) /
       copyBytesPerCycle * scale;
+  // The first block of a cluster adds up what the others send.
+  const double sumBytes = double(plan.splitK - 1) * 4 * tileColumns * 64 *
+                          (estimate.tiles > 0 ? estimate.fragments / estimate.tiles : 0);
+  const double sumCycles = plan.splitK > 1 ? sumBytes / copyBytesPerCycle + fitted::tileCycles : 0;
   // While a block is between two tiles, the others of its SM are not.
-  estimate.tileUs = estimate.tiles * fitted::tileCycles * scale / double(plan.blocksPerSm);
+  estimate.tileUs = blocks * (fitted::tileCycles + sumCycles) * scale / double(plan.blocksPerSm);
   // Without slots to run ahead, or without a warp that does, copies and dots take turns.
   bool isPipelined = plan.stages > 1 && plan.specializeWarps;
   double onSm =
@@ -305,6 +312,14 @@ std::vector<KernelPlan> neighbourPlans(const KernelPlan &plan, const Spec &spec,
     with([](KernelPlan &p) { p.unrollSlots = !p.unrollSlots; });
     with([](KernelPlan &p) { p.prefetchTile = !p.prefetchTile; });
     with([](KernelPlan &p) { p.cluster = p.cluster == 1 ? 2 : 1; });
+    // Where one row of tiles leaves processors without one. Buffers for sums take slots.
+    if (2 * ceilDivide(spec.n, plan.tileN) <= target.profile.smCount)
+      for (int64_t splitK : {1, 2, 4})
+        with([&](KernelPlan &p) {
+          p.splitK = splitK;
+          if (splitK > 1)
+            p.stages = fittingStages(p, spec, target, p.stages);
+        });
     with([](KernelPlan &p) { p.liveRows = p.liveRows == 0 ? 32 : 0; });
     with([](KernelPlan &p) { p.swapOperands = !p.swapOperands; });
     for (int64_t fitRows : {0, 16, 32, 64})

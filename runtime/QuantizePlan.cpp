@@ -102,6 +102,9 @@ Result<void> verifyQuantizePlan(const KernelPlan &plan) {
   if (plan.warpgroups < 1 || plan.warpgroups > 8)
     return refuse(fmt::format("plan: {} warpgroups, expected 1 to 8", plan.warpgroups),
                   "a block has at most 1024 threads");
+  if (plan.splitK != 1)
+    return refuse(fmt::format("plan: splitK is {}, expected 1", plan.splitK),
+                  "a quantization has no steps along K");
   if (plan.cluster != 1)
     return refuse(fmt::format("plan: cluster is {}, expected 1", plan.cluster),
                   "the boxes of a quantization share no loads");

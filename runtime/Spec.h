@@ -24,6 +24,10 @@ int64_t elementBytes(ElementType type);
 /// Most rows of a batched launch: every block sorts them in shared memory.
 inline constexpr int64_t batchedRowLimit = 4096;
 
+/// Shared memory of a block that the sums of other blocks pass through, at most, and where a thread
+/// has room for one vector of each.
+inline constexpr int64_t splitKBufferBytes = 48 << 10;
+
 /// How a row finds its expert (DESIGN "Three small dialects").
 enum class Dispatch { Eager, Batched, Grouped, Masked };
 const char *dispatchName(Dispatch dispatch);

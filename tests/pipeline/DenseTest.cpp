@@ -174,6 +174,17 @@ TEST_CASE("dense kernels in clusters along both sides") {
     }
 }
 
+TEST_CASE("dense kernels whose blocks share steps along K") {
+  // Steps by one and by 128 of K, two dots a step, fewer steps than blocks, and none to share.
+  for (const DenseKernel &kernel : kernels)
+    for (int64_t splitK : {2, 4}) {
+      KernelPlan shared = plan();
+      shared.splitK = splitK;
+      checkDense(kernel, shared, {});
+      checkDense(kernel, shared, {"tile-use-queue", "tile-specialize-warps"});
+    }
+}
+
 TEST_CASE("dense kernels with each optional pass alone and with all others") {
   for (const DenseKernel &kernel : kernels)
     for (const std::string &pass : optionalPasses()) {

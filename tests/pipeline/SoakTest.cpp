@@ -44,6 +44,7 @@ KernelPlan randomPlan(oracle::Random &random, const Spec &spec) {
     plan.cleanWorkspace = random.below(4) != 0;
     plan.dependentLaunch = random.below(4) == 0;
     plan.cluster = any({1, 2});
+    plan.splitK = any({1, 1, 2, 4});
     plan.clusterSide = random.below(2) ? ClusterSide::Rows : ClusterSide::Columns;
     plan.weightPolicy = random.below(2) ? CachePolicy::EvictFirst : CachePolicy::Normal;
   } while (!verifyPlan(plan, spec, Target()));

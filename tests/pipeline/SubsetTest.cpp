@@ -87,6 +87,15 @@ KernelPlan sharedPlan() {
   return plan;
 }
 
+/// The same with tiles that two blocks share.
+KernelPlan splitPlan() {
+  KernelPlan plan = busyPlan();
+  plan.tileM = 64;
+  plan.cluster = 1;
+  plan.splitK = 2;
+  return plan;
+}
+
 struct NamedPlan {
   std::string name;
   KernelPlan plan;
@@ -162,7 +171,17 @@ std::vector<NamedPlan> variedPlans() {
   tailAlike.cluster = 1;
   tailAlike.specializeWarps = false;
   tailAlike.store = StorePath::Direct;
+  KernelPlan sharedAlike = splitPlan();
+  sharedAlike.tileN = 128;
+  sharedAlike.splitK = 4;
+  sharedAlike.specializeWarps = false;
+  KernelPlan sharedSwapped = swappedPlan();
+  sharedSwapped.cluster = 1;
+  sharedSwapped.splitK = 2;
   return {{"rows divided", rows},
+          {"tiles shared by two", splitPlan()},
+          {"tiles shared by four, warps alike", sharedAlike},
+          {"swapped, tiles shared by two", sharedSwapped},
           {"three warpgroups", three},
           {"64x128, eight slots", deep},
           {"one warpgroup, three fragments of rows", tall},
@@ -248,6 +267,7 @@ TEST_CASE("subset of every optional pass does something for a busy plan") {
       const KernelPlan plan = swaps                      ? swappedPlan()
                               : pass == "tile-tail-rows" ? tailPlan()
                               : pass == "tile-share-sm"  ? sharedPlan()
+                              : pass == "tile-split-k"   ? splitPlan()
                                                          : busyPlan();
       CHECK(build(spec, plan, {pass}).source != build(spec, plan).source);
     }

@@ -168,7 +168,9 @@ TEST_CASE("candidates work, differ, and hold the heuristic's; neighbours differ 
       CHECK(bool(verifyPlan(near, spec, Target())));
       std::string differs = planDifference(near, plans.front());
       CHECK(!differs.empty());
-      CHECK(differs.find(',') == std::string::npos);
+      // Blocks that share steps give slots for the buffers of their sums.
+      const bool shares = near.splitK != plans.front().splitK;
+      CHECK((shares || differs.find(',') == std::string::npos));
     }
   }
 }
@@ -231,6 +233,36 @@ TEST_CASE("blocks that share an SM hide what comes between two tiles") {
   // The last of half as many rounds is longer.
   const double rounds = (two.waves + 0.9) / two.waves / ((one.waves + 0.9) / one.waves);
   CHECK(two.tileUs == doctest::Approx(one.tileUs / 2 * rounds).epsilon(0.01));
+}
+
+TEST_CASE("blocks that share a tile halve its steps, and pay for the sums") {
+  const Spec spec = specOf(Scales::Block, 1, 4096, 7168);
+  auto estimate = [&](const char *change) {
+    return estimatePlan(planOf((std::string("tileM=64,tileN=256,stages=3,") + change).c_str()),
+                        spec, Target(), 32);
+  };
+  const PlanEstimate alone = estimate("splitK=1"), two = estimate("splitK=2"),
+                     four = estimate("splitK=4");
+  CHECK(two.tiles == alone.tiles);
+  CHECK(two.waves == doctest::Approx(2 * alone.waves));
+  CHECK(two.dotUs == doctest::Approx(alone.dotUs / 2));
+  CHECK(four.dotUs == doctest::Approx(alone.dotUs / 4));
+  CHECK(two.tileUs > alone.tileUs);
+  CHECK(four.tileUs > two.tileUs);
+  CHECK(four.us < two.us);
+  CHECK(two.us < alone.us);
+  CHECK(two.memoryUs == alone.memoryUs);
+  // Neighbours share where columns are few.
+  auto splits = [](const std::vector<KernelPlan> &plans) {
+    std::set<int64_t> all;
+    for (const KernelPlan &plan : plans)
+      all.insert(plan.splitK);
+    return all;
+  };
+  const KernelPlan plan = planOf("tileM=64,tileN=256,stages=5");
+  CHECK(splits(neighbourPlans(plan, spec, Target())) == std::set<int64_t>{1, 2, 4});
+  CHECK(splits(neighbourPlans(plan, specOf(Scales::Block, 1, 34304, 7168), Target())) ==
+        std::set<int64_t>{1});
 }
 
 TEST_CASE("rows past whole tiles cost a tile only where the last does not take them") {

@@ -177,6 +177,7 @@ TEST_CASE("plans that differ in any field have different texts") {
   add([](KernelPlan &plan) { plan.cluster = 2; });
   add([](KernelPlan &plan) { plan.clusterSide = ClusterSide::Rows; });
   add([](KernelPlan &plan) { plan.blocksPerSm = 2; });
+  add([](KernelPlan &plan) { plan.splitK = 2; });
   CHECK(planText(base).starts_with("tileM=128,tileN=256,tileK=128,stages=4,"));
   CHECK(planJson(base).starts_with("{\"tileM\": 128, "));
 }
@@ -189,6 +190,37 @@ TEST_CASE("blocks come in pairs for many rows and a long K, where columns make p
   CHECK(choosePlan(spec, Target(), 32 * 512).clusterSide == ClusterSide::Columns);
   CHECK(choosePlan(blockScaled(32, 4352, 7168), Target(), 32 * 512).cluster == 1);
   CHECK(choosePlan(blockScaled(32, 7168, 2048), Target(), 32 * 512).cluster == 1);
+}
+
+TEST_CASE("blocks share steps along K where tiles leave half of the processors without one") {
+  // 16 tiles of 256 columns on 132 processors, and 32 where there are more than 64 rows.
+  Spec spec = blockScaled(1, 4096, 7168);
+  CHECK(choosePlan(spec, Target(), 1).splitK == 4);
+  CHECK(choosePlan(spec, Target(), 47).splitK == 4);
+  CHECK(choosePlan(spec, Target(), 128).splitK == 1);
+  // Blocks have eight steps left: of 55 four would have 13, of 31 two have 15, of 15 two have 7.
+  CHECK(choosePlan(blockScaled(1, 4096, 31 * 128), Target(), 1).splitK == 2);
+  CHECK(choosePlan(blockScaled(1, 4096, 15 * 128), Target(), 1).splitK == 1);
+  // 8 columns of tiles, of as many experts as rows.
+  spec = blockScaled(64, 512, 7168);
+  spec.dispatch = Dispatch::Batched;
+  CHECK(choosePlan(spec, Target(), 4).splitK == 4);
+  CHECK(choosePlan(spec, Target(), 5).splitK == 2);
+  CHECK(choosePlan(spec, Target(), 8).splitK == 2);
+  CHECK(choosePlan(spec, Target(), 9).splitK == 1);
+  for (const Spec &each : {spec, blockScaled(1, 4096, 7168), blockScaled(8, 512, 7168)}) {
+    int64_t next = 0;
+    for (const PlannedRange &range : planRanges(each, Target())) {
+      CHECK(range.minRows == next);
+      CHECK(range.minRows <= range.maxRows);
+      CHECK(bool(verifyPlan(range.plan, each, Target())));
+      next = range.maxRows == INT64_MAX ? -1 : range.maxRows + 1;
+    }
+    CHECK(next == -1);
+  }
+  // Launches that fill the processors stay as they were.
+  for (int64_t rows : {1, 32, 1024, 65536})
+    CHECK(choosePlan(blockScaled(32, 4096, 7168), Target(), rows).splitK == 1);
 }
 
 TEST_CASE("plans that cannot work are refused with what would") {

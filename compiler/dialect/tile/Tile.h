@@ -35,6 +35,9 @@ inline constexpr int64_t fragmentRows = 64;
 /// Rows that a block can sort by expert.
 inline constexpr int64_t maxSortedRows = batchedRowLimit;
 
+/// Shared memory for the sums of other blocks, where a vector a thread and block fits.
+inline constexpr int64_t mostSumBytes = splitKBufferBytes;
+
 /// How an accumulator lies in the registers of the warpgroups that hold it.
 struct Distribution {
   Split split = Split::Rows;

@@ -43,6 +43,10 @@ def Tile_Side : Tile_Enum<"Side", "Which side of an accumulator a scale belongs 
   [I32EnumAttrCase<"Rows", 0, "rows">, I32EnumAttrCase<"Columns", 1, "columns">]>;
 def Tile_SideAttr : Tile_EnumAttr<Tile_Side, "side">;
 
+def Tile_Spread : Tile_Enum<"Spread", "Where the blocks of a cluster part ways: at rows or columns of tiles, or along K",
+  [I32EnumAttrCase<"Rows", 0, "rows">, I32EnumAttrCase<"Columns", 1, "columns">, I32EnumAttrCase<"K", 2, "k">]>;
+def Tile_SpreadAttr : Tile_EnumAttr<Tile_Spread, "spread">;
+
 def Tile_Items : AttrDef<Tile_Dialect, "Items"> {
   let mnemonic = "items";
   let summary = "Which scale each row or column has, where that is not one after the other";

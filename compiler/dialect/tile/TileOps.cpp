@@ -117,7 +117,7 @@ LogicalResult SchedulerOp::verify() {
   if (getTail() && (*getTail() < 8 || *getTail() % 8 != 0 || *getTail() >= getTileM()))
     return emitOpError("has tails of a multiple of 8 rows, fewer than its tile's ")
            << static_cast<int64_t>(getTileM()) << ", got " << static_cast<int64_t>(*getTail());
-  if (getTail() && getCluster() == Side::Rows)
+  if (getTail() && getCluster() == Spread::Rows)
     return emitOpError("has tails, or clusters along rows; not both");
   if (getOffsets() && getOffsets().getType().getShape() !=
                           ArrayRef<int64_t>{static_cast<int64_t>(getExperts()) + 1})
@@ -441,8 +441,19 @@ LogicalResult StoreOp::verify() {
     return emitOpError("writes a matrix of bf16, f16 or f32, got ") << view;
   if (getStaged() && element.isF32())
     return emitOpError("stages 16-bit results only; store f32 directly");
-  return success();
+  return verifyCluster(*this, getByFirst());
 }
+
+LogicalResult ReduceOp::verify() {
+  if (!(*this)->getParentOfType<ForTilesOp>())
+    return emitOpError("adds up what blocks have of a tile, expected inside tile.for_tiles");
+  if (getVectors() && *getVectors() < 1)
+    return emitOpError("has buffers for at least one vector a thread, got ")
+           << static_cast<int64_t>(*getVectors());
+  return verifyCluster(*this, true);
+}
+
+LogicalResult ClusterRankOp::verify() { return verifyCluster(*this, true); }
 
 //===-- Quantization
 //-------------------------------------------------------------------------------------------===//

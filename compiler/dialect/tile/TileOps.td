@@ -98,6 +98,13 @@ def Tile_WarpgroupOp : Tile_Op<"warpgroup", [Pure]> {
   let assemblyFormat = "attr-dict";
 }
 
+def Tile_ClusterRankOp : Tile_Op<"cluster_rank", [Pure]> {
+  let summary = "Index of this block in its cluster";
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
+}
+
 def Tile_StrideOp : Tile_Op<"stride", [Pure]> {
   let summary = "The row stride of a view in elements, as the launch gave it";
   let arguments = (ins Tile_View:$view);
@@ -125,7 +132,7 @@ def Tile_SchedulerOp : Tile_Op<"scheduler", [AttrSizedOperandSegments]> {
 
     With `cluster columns` (or `rows`) the blocks of a cluster take neighbouring tiles of a row (or a column) of tiles of one
     expert, together: as many of them are what is counted and drawn. Where fewer are left, the blocks past the last take it
-    too, with no rows.
+    too, with no rows. With `cluster k` they all take the same tile.
 
     ```mlir
     %q = tile.scheduler (%off) tile [128, 256] columns 4096 experts 32 order static raster 1 zeroed : !tile.view<33xi32>
@@ -134,7 +141,7 @@ def Tile_SchedulerOp : Tile_Op<"scheduler", [AttrSizedOperandSegments]> {
   let arguments = (ins Optional<Tile_View>:$offsets, Optional<Tile_View>:$counts, Optional<Tile_View>:$ids, Optional<Tile_View>:$map,
                        Optional<Tile_View>:$counter, I64Attr:$tile_m, I64Attr:$tile_n, I64Attr:$columns,
                        I64Attr:$experts, Tile_OrderAttr:$order, I64Attr:$raster, UnitAttr:$zeroed,
-                       OptionalAttr<Tile_SideAttr>:$cluster, OptionalAttr<I64Attr>:$shared_offset,
+                       OptionalAttr<Tile_SpreadAttr>:$cluster, OptionalAttr<I64Attr>:$shared_offset,
                        OptionalAttr<I64Attr>:$tail);
   let results = (outs Tile_Scheduler:$result);
   let assemblyFormat = [{
@@ -420,17 +427,37 @@ def Tile_ScaleOp : Tile_Op<"scale", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
+def Tile_ReduceOp : Tile_Op<"reduce"> {
+  let summary = "Add the accumulators of the other blocks of a cluster to that of the first, in the order of their ranks";
+  let description = [{
+    The sum is there for the first `rows` rows (with `transposed`: columns), in the first block; what acc holds besides, and in the
+    other blocks, is undefined. All blocks have the same `rows`, and come here equally often. The layout attributes are
+    assigned by `tile-allocate-shared`: a barrier for each warp lies at `shared_offset`, behind them a buffer for each of
+    the other blocks, with room for `vectors` times four elements of each thread. An accumulator of more comes in pieces.
+
+    ```mlir
+    tile.reduce %acc rows %rows : !tile.acc<64x128>
+    tile.store %acc -> %y[%m, %n] rows %rows by_first : !tile.acc<64x128>, !tile.view<?x1024xbf16>
+    ```
+  }];
+  let arguments = (ins Tile_Acc:$acc, I32:$rows, UnitAttr:$transposed, OptionalAttr<I64Attr>:$shared_offset,
+                       OptionalAttr<I64Attr>:$vectors);
+  let assemblyFormat = "$acc `rows` $rows (`transposed` $transposed^)? attr-dict `:` type($acc)";
+  let hasVerifier = 1;
+}
+
 def Tile_StoreOp : Tile_Op<"store"> {
   let summary = "Write the first `rows` rows of acc to a view, rounded to its element type";
   let description = [{
     Columns past the view's are left out. With `transposed` acc holds the transpose: its first `rows` columns are rows of the
     view. Without `staged` each thread writes what it holds, pairs where they are neighbours in the view; with it a warp's
-    16 rows pass through shared memory (`stmatrix`) and leave as 16-byte stores.
+    16 rows pass through shared memory (`stmatrix`) and leave as 16-byte stores. With `by_first` the first block of a cluster
+    writes, the others do not.
   }];
   let arguments = (ins Tile_Acc:$acc, Tile_View:$view, I32:$row, I32:$column, I32:$rows, Optional<Tile_Scheduler>:$rows_by,
-                       UnitAttr:$transposed, UnitAttr:$staged, OptionalAttr<I64Attr>:$shared_offset);
+                       UnitAttr:$transposed, UnitAttr:$staged, UnitAttr:$by_first, OptionalAttr<I64Attr>:$shared_offset);
   let assemblyFormat = [{
-    $acc `->` $view `[` $row `,` $column `]` `rows` $rows (`rows_by` $rows_by^)? (`transposed` $transposed^)? (`staged` $staged^)? attr-dict
+    $acc `->` $view `[` $row `,` $column `]` `rows` $rows (`rows_by` $rows_by^)? (`transposed` $transposed^)? (`staged` $staged^)? (`by_first` $by_first^)? attr-dict
     `:` type($acc) `,` type($view)
   }];
   let hasVerifier = 1;

@@ -186,7 +186,8 @@ struct LowerToTile : tile::impl::MoeLowerToTileBase<LowerToTile> {
                       columnScales ? builder.getI64IntegerAttr(wScales.granule) : IntegerAttr());
     }
     StoreOp::create(builder, loc, acc, y, tiles.getFirstRow(), tiles.getFirstColumn(),
-                    tiles.getTileRows(), rowsBy, /*transposed=*/false, /*staged=*/false, nullptr);
+                    tiles.getTileRows(), rowsBy, /*transposed=*/false, /*staged=*/false,
+                    /*byFirst=*/false, nullptr);
     kernel.erase();
     return success();
   }

@@ -25,6 +25,28 @@ constexpr int64_t drawnBytes = 16;
 struct AllocateShared : tile::impl::TileAllocateSharedBase<AllocateShared> {
   using Base::Base;
 
+  /// Every warp makes its exchanges one after the other: all reductions have the same buffers.
+  static void allocateReductions(KernelOp kernel, function_ref<int64_t(int64_t, int64_t)> take) {
+    const int64_t threads = 128 * kernel.getWarpgroups(), others = kernel.getClusterSize() - 1;
+    SmallVector<ReduceOp> reductions;
+    int64_t most = 1; // vectors of 16 bytes that a thread has of an accumulator
+    kernel.walk([&](ReduceOp reduce) {
+      if (std::optional<Distribution> distribution =
+              distribute(reduce.getAcc().getType(), kernel.getWarpgroups()))
+        most = std::max(most, distribution->fragments() * distribution->n / 8);
+      reductions.push_back(reduce);
+    });
+    if (reductions.empty())
+      return;
+    const int64_t bytesOfVector = 16 * threads * others;
+    const int64_t vectors = std::clamp<int64_t>(mostSumBytes / bytesOfVector, 1, most);
+    const int64_t offset = take(threads / 32 * 8 + vectors * bytesOfVector, 16);
+    for (ReduceOp reduce : reductions) {
+      reduce.setSharedOffset(offset);
+      reduce.setVectors(vectors);
+    }
+  }
+
   void runOnOperation() override {
     KernelOp kernel = getOperation();
     Builder builder(&getContext());
@@ -60,6 +82,7 @@ struct AllocateShared : tile::impl::TileAllocateSharedBase<AllocateShared> {
         storeBuffer = take(storeBytesPerWarp * 4 * kernel.getWarpgroups(), 128);
       store.setSharedOffset(*storeBuffer);
     });
+    allocateReductions(kernel, take);
     kernel.walk([&](AmaxOp amax) {
       amax.setSharedOffset(take(4 * kernel.getThreads() / 32, 16)); // a word for each warp
     });

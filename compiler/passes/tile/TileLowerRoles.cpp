@@ -18,7 +18,7 @@ struct LowerRoles : tile::impl::TileLowerRolesBase<LowerRoles> {
     KernelOp kernel = getOperation();
     SmallVector<Operation *> ops;
     kernel.walk([&](Operation *op) {
-      if (isa<OnceOp, SyncOp, WarpgroupOp, WaitGridOp, LaunchDependentsOp>(op))
+      if (isa<OnceOp, SyncOp, WarpgroupOp, WaitGridOp, LaunchDependentsOp, ClusterRankOp>(op))
         ops.push_back(op);
     });
     // Everything that asks for a thread value does so while the kernel still has its roles.
@@ -42,6 +42,8 @@ struct LowerRoles : tile::impl::TileLowerRolesBase<LowerRoles> {
         kernel->setAttr("tile.dependent", builder.getUnitAttr());
       } else if (sync) {
         ptx::BarSyncOp::create(builder, op->getLoc(), 0, kernel.getThreads());
+      } else if (isa<ClusterRankOp>(op)) {
+        op->getResult(0).replaceAllUsesWith(threadValue(kernel, ThreadValue::ClusterRank));
       } else {
         op->getResult(0).replaceAllUsesWith(threadValue(kernel, ThreadValue::Warpgroup));
       }

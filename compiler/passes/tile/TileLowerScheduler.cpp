@@ -50,14 +50,18 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
         loops.push_back(cast<ForTilesOp>(user));
       for (ForTilesOp loop : loops)
         lower(scheduler, loop);
-      // The launch sizes its grid by the tiles there can be.
+      // The launch sizes its grid by the tiles there can be, and by the blocks that share one.
       Builder builder(&getContext());
+      const int64_t blocks = scheduler.getCluster() == Spread::K ? kernel.getClusterSize() : 1;
+      const int64_t columns = columnTiles(scheduler) * scheduler.getTileN() * blocks;
       kernel->setAttr(
           "tile.grid",
-          builder.getDictionaryAttr({builder.getNamedAttr("tile_m", scheduler.getTileMAttr()),
-                                     builder.getNamedAttr("tile_n", scheduler.getTileNAttr()),
-                                     builder.getNamedAttr("columns", scheduler.getColumnsAttr()),
-                                     builder.getNamedAttr("experts", scheduler.getExpertsAttr())}));
+          builder.getDictionaryAttr(
+              {builder.getNamedAttr("tile_m", scheduler.getTileMAttr()),
+               builder.getNamedAttr("tile_n", scheduler.getTileNAttr()),
+               builder.getNamedAttr("columns", blocks == 1 ? scheduler.getColumnsAttr()
+                                                           : builder.getI64IntegerAttr(columns)),
+               builder.getNamedAttr("experts", scheduler.getExpertsAttr())}));
       lower(scheduler);
     }
   }
@@ -101,16 +105,17 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     return (scheduler.getColumns() + scheduler.getTileN() - 1) / scheduler.getTileN();
   }
 
-  /// Tiles that the blocks of a cluster take together, along a side and in all. What is counted,
-  /// walked and drawn are sets of as many tiles.
-  int64_t togetherAlong(SchedulerOp scheduler, Side side) {
+  /// Tiles that the blocks of a cluster take together along a side, and blocks that walk together.
+  /// What is counted, walked and drawn are sets of as many tiles: of one, where all blocks take the
+  /// same.
+  int64_t togetherAlong(SchedulerOp scheduler, Spread side) {
     return scheduler.getCluster() == side ? kernel.getClusterSize() : 1;
   }
   int64_t together(SchedulerOp scheduler) {
     return scheduler.getCluster() ? kernel.getClusterSize() : 1;
   }
   int64_t columnSets(SchedulerOp scheduler) {
-    int64_t columns = togetherAlong(scheduler, Side::Columns);
+    int64_t columns = togetherAlong(scheduler, Spread::Columns);
     return (columnTiles(scheduler) + columns - 1) / columns;
   }
 
@@ -361,7 +366,7 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     // The last tile takes the tail, but there is one for the first row.
     if (int64_t tail = scheduler.getTail().value_or(0))
       count = code.max(code.add(count, -tail), code.min(count, code.i32(1)));
-    return code.ceilDiv(count, scheduler.getTileM() * togetherAlong(scheduler, Side::Rows));
+    return code.ceilDiv(count, scheduler.getTileM() * togetherAlong(scheduler, Spread::Rows));
   }
 
   /// Steps over groups until the drawn tile lies in the current one, or no group is left.
@@ -417,8 +422,8 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
   /// Turns the drawn tile number into expert, first row and column, rows and liveness.
   void replaceArguments(Code &code, SchedulerOp scheduler, Value walk, ForTilesOp loop) {
     int64_t tileM = scheduler.getTileM(), tileN = scheduler.getTileN();
-    int64_t setM = tileM * togetherAlong(scheduler, Side::Rows);
-    int64_t setN = tileN * togetherAlong(scheduler, Side::Columns);
+    int64_t setM = tileM * togetherAlong(scheduler, Spread::Rows);
+    int64_t setN = tileN * togetherAlong(scheduler, Spread::Columns);
     int64_t across = columnSets(scheduler), raster = scheduler.getRaster();
     Value low = code.name(code.get(walk, {code.index(Low)}), "low");
     Value high = code.name(code.get(walk, {code.index(High)}), "high");
@@ -439,7 +444,7 @@ struct LowerScheduler : tile::impl::TileLowerSchedulerBase<LowerScheduler> {
     Value firstRow = code.add(low, code.mul(rowTile, setM));
     Value firstColumn = code.mul(columnTile, setN);
     Value isIdle;
-    if (scheduler.getCluster()) {
+    if (scheduler.getCluster() && scheduler.getCluster() != Spread::K) {
       // A block past the last tile takes it too, with no rows: it loads, and stores nothing.
       Value rank = threadValue(kernel, ThreadValue::ClusterRank);
       Value &first = setM != tileM ? firstRow : firstColumn;

@@ -31,6 +31,12 @@ struct LowerStores : tile::impl::TileLowerStoresBase<LowerStores> {
     kernel = getOperation();
     OpBuilder builder(store);
     Code code(builder, store.getLoc());
+    if (store.getByFirst()) {
+      Value rank = threadValue(kernel, ThreadValue::ClusterRank);
+      auto branch = scf::IfOp::create(builder, store.getLoc(), code.equal(rank, code.i32(0)),
+                                      /*withElseRegion=*/false);
+      builder.setInsertionPointToStart(branch.thenBlock());
+    }
     distribution = *distribute(store.getAcc().getType(), kernel.getWarpgroups());
     element = store.getView().getType().getElementType();
     columns = store.getView().getType().getShape()[1];

@@ -55,7 +55,7 @@ struct Multicast : tile::impl::TileMulticastBase<Multicast> {
     if (!shareCopies(kernel))
       return;
     kernel.setCluster(blocks);
-    scheduler.setCluster(along);
+    scheduler.setCluster(along == Side::Rows ? Spread::Rows : Spread::Columns);
   }
 
   /// Marks the copies that bring the same to every block, and their rings. False: there are none.

@@ -263,6 +263,29 @@ def TileMulticast : TilePass<"tile-multicast"> {
   let options = [Option<"blocks", "blocks", "int64_t", "2", "Blocks of a cluster">,
                  Option<"side", "side", "std::string", "\"columns\"", "Along which side of the output they are neighbours: columns or rows">];
 }
+def TileSplitK : TilePass<"tile-split-k"> {
+  let summary = "Let the blocks of a cluster take a part of one tile's steps along K each, and add up in the first of them";
+  let description = [{
+    For launches of fewer tiles than there are processors. Part r of S is steps n * r / S to n * (r + 1) / S. Sums are added in
+    the order of the parts, so a launch has one result. For one loop over the tiles of which one loop has all dots, from step 0 on,
+    and that stores no other rows than those of its tiles.
+
+    ```mlir
+    tile.scheduler … raster 1
+    scf.for %i = %c0 to %steps step %c1 { … tile.promote %acc, %part }
+    tile.store %acc -> %y[%m, %n] rows %rows
+    ```
+    becomes, in a kernel with `cluster = 4`,
+    ```mlir
+    tile.scheduler … raster 1 cluster k
+    %rank = tile.cluster_rank
+    scf.for %i = %steps * %rank / 4 to %steps * (%rank + 1) / 4 step %c1 { … tile.promote %acc, %part }
+    tile.reduce %acc rows %rows
+    tile.store %acc -> %y[%m, %n] rows %rows by_first
+    ```
+  }];
+  let options = [Option<"blocks", "blocks", "int64_t", "2", "Blocks of a cluster, a power of two">];
+}
 def TileUseQueue : TilePass<"tile-use-queue"> {
   let summary = "Hand out tiles from an atomic counter, so that uneven tiles even out";
 }
@@ -341,6 +364,9 @@ def TileLowerQuantize : TileLoweringPass<"tile-lower-quantize"> {
 def TileLowerStores : TileLoweringPass<"tile-lower-stores"> {
   let summary = "Lower tile.store to conversions and masked global stores";
 }
+def TileLowerReduce : TileLoweringPass<"tile-lower-reduce"> {
+  let summary = "Lower tile.reduce to stores to the first block of the cluster, and additions there";
+}
 def TileLowerDots : TileLoweringPass<"tile-lower-dots"> {
   let summary = "Lower tile.dot and tile.wait to wgmma";
 }
@@ -363,7 +389,7 @@ def TileLowerScheduler : TileLoweringPass<"tile-lower-scheduler"> {
   let summary = "Lower tile.scheduler and tile.for_tiles to loops over tile numbers";
 }
 def TileLowerRoles : TileLoweringPass<"tile-lower-roles"> {
-  let summary = "Lower roles, tile.once, tile.sync and tile.warpgroup to branches on the thread index, tile.wait_grid to its instruction";
+  let summary = "Lower roles, tile.once, tile.sync, tile.warpgroup and tile.cluster_rank to branches on the thread index, tile.wait_grid to its instruction";
 }
 def TileLowerKernel : Pass<"tile-lower-kernel", "::mlir::ModuleOp"> {
   let summary = "Turn a tile.kernel whose body is lowered into a ptx.kernel with its parameters";

@@ -113,7 +113,7 @@ struct SpecializeWarps : tile::impl::TileSpecializeWarpsBase<SpecializeWarps> {
       if (isa<OnceOp>(op))
         return WalkResult::skip();
       if (isa<AccOp, FillOp, DotOp, WaitOp, ReadOp, PromoteOp, ScaleOp, StoreOp, AwaitOp, FieldOp,
-              ReleaseOp, LoadOp, UnpackOp>(op))
+              ReduceOp, ReleaseOp, LoadOp, UnpackOp>(op))
         compute.push_back(op);
       return WalkResult::advance();
     });

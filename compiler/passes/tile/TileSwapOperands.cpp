@@ -20,6 +20,8 @@ bool canSwap(Operation *op) {
     return true;
   if (auto promote = dyn_cast<PromoteOp>(op))
     return promote.getRowValues().empty() && promote.getColumnValues().empty();
+  if (auto reduce = dyn_cast<ReduceOp>(op))
+    return !reduce.getTransposed();
   auto store = dyn_cast<StoreOp>(op);
   return store && !store.getTransposed();
 }
@@ -56,6 +58,8 @@ struct SwapOperands : tile::impl::TileSwapOperandsBase<SwapOperands> {
         swapScales(promote);
       } else if (auto scale = dyn_cast<ScaleOp>(op)) {
         swapScales(scale);
+      } else if (auto reduce = dyn_cast<ReduceOp>(op)) {
+        reduce.setTransposed(true);
       } else if (auto store = dyn_cast<StoreOp>(op)) {
         store.setTransposed(true);
       }

@@ -58,7 +58,7 @@ struct TailRows : tile::impl::TileTailRowsBase<TailRows> {
       return false;
     scheduler = schedulers.front();
     tiles = dyn_cast<ForTilesOp>(*scheduler.getResult().user_begin());
-    if (!tiles || scheduler.getTail() || scheduler.getCluster() == Side::Rows ||
+    if (!tiles || scheduler.getTail() || scheduler.getCluster() == Spread::Rows ||
         rows >= static_cast<int64_t>(scheduler.getTileM()))
       return false;
     SmallVector<StoreOp> stores;
@@ -311,7 +311,7 @@ struct TailRows : tile::impl::TileTailRowsBase<TailRows> {
     Value row = code.add(tiles.getFirstRow(), tileM);
     Value inTail = code.sub(tiles.getTileRows(), code.i32(tileM));
     StoreOp::create(builder, code.loc, sums, store.getView(), row, store.getColumn(), inTail,
-                    Value(), /*transposed=*/true, /*staged=*/false, nullptr);
+                    Value(), /*transposed=*/true, /*staged=*/false, store.getByFirst(), nullptr);
   }
 
   /// Has the dots of the tail under way while the last batch of the tile is promoted.

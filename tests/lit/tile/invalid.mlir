@@ -587,3 +587,28 @@ tile.kernel @cleanedRows("workspace" %c: !tile.view<?xi32>) warpgroups 1 {
     tile.clean %c counted in %c at 1 : !tile.view<?xi32> in !tile.view<?xi32>
   }
 }
+
+// -----
+
+tile.kernel @alone() warpgroups 1 {
+  // expected-error@+1 {{'tile.cluster_rank' op works with other blocks of its cluster, but the kernel has none}}
+  %rank = tile.cluster_rank
+}
+
+// -----
+
+tile.kernel @nowhere() warpgroups 1 attributes {cluster = 2 : i64} {
+  %rows = tile.rows
+  %acc = tile.acc : !tile.acc<64x64>
+  // expected-error@+1 {{'tile.reduce' op adds up what blocks have of a tile, expected inside tile.for_tiles}}
+  tile.reduce %acc rows %rows : !tile.acc<64x64>
+}
+
+// -----
+
+tile.kernel @first("y" %y: !tile.view<?x64xbf16>) warpgroups 1 {
+  %rows = tile.rows
+  %acc = tile.acc : !tile.acc<64x64>
+  // expected-error@+1 {{'tile.store' op works with other blocks of its cluster, but the kernel has none}}
+  tile.store %acc -> %y[%rows, %rows] rows %rows by_first : !tile.acc<64x64>, !tile.view<?x64xbf16>
+}
