@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
+#include <span>
 #include <utility>
 
 namespace moejit {
@@ -19,15 +21,37 @@ Error refusal(std::string message, std::string note) {
 int64_t ceilDivide(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 int64_t roundUp(int64_t a, int64_t b) { return ceilDivide(a, b) * b; }
 
-/// Scales of data with extents `shape`, in storage order; leading dimensions fold into stored rows.
-OperandLayout scaleLayout(const ScaleLayout &scales, const std::vector<int64_t> &dataShape,
-                          int64_t numExperts) {
+/// Extents of a tensor; a launch allocates nothing to know them.
+struct Extents {
+  std::array<int64_t, 3> of = {};
+  size_t rank = 0;
+
+  Extents(std::initializer_list<int64_t> extents) : rank(extents.size()) {
+    std::copy(extents.begin(), extents.end(), of.begin());
+  }
+  std::span<int64_t> span() { return {of.data(), rank}; }
+};
+
+/// xShape and wShape of runtime/Spec.h, in a launch of `rows` rows.
+Extents xExtents(const Spec &spec, int64_t rows) {
+  if (spec.dispatch == Dispatch::Masked)
+    return {spec.numExperts, spec.maxRows, spec.k};
+  return {rows, spec.k};
+}
+Extents wExtents(const Spec &spec) {
+  if (spec.dispatch == Dispatch::Eager)
+    return {spec.n, spec.k};
+  return {spec.numExperts, spec.n, spec.k};
+}
+
+/// Scales of data with extents `data`, in storage order; leading dimensions fold into stored rows.
+OperandLayout scaleLayout(const ScaleLayout &scales, Extents data, int64_t numExperts) {
   OperandLayout layout;
   layout.elementBytes = elementBytes(scales.storedType());
   layout.alignBytes = layout.elementBytes;
   layout.strideAlignBytes = std::max(scales.alignBytes, layout.elementBytes);
-  std::vector<int64_t> shape = scaleShape(scales, dataShape, numExperts);
-  if (shape.empty())
+  const std::span<int64_t> shape = data.span();
+  if (!makeScaleShape(scales, shape, numExperts))
     return layout;
   layout.columns = shape.back();
   layout.packedStride = layout.columns;
@@ -107,7 +131,7 @@ Result<Footprint> checkOperand(const Spec &spec, const LaunchData &launch,
   if (tensor.rowStride < 0)
     return refusal(fmt::format("{}: row stride {} is negative", name, tensor.rowStride),
                    "0 means packed");
-  int64_t stride = rowStrideElements(spec, arguments, operand);
+  const int64_t stride = rowStrideElements(tensor, layout);
   if (layout.rows > 1) {
     if (stride < layout.columns)
       return refusal(fmt::format("{}: row stride {} is less than the {} elements of a row", name,
@@ -152,6 +176,13 @@ Result<void> checkLaunchData(const LaunchData &launch) {
                              "blocks an SM, {} threads, cluster {}",
                              grid.tileM, grid.tileN, grid.n, grid.numExperts, grid.blocksPerSm,
                              launch.threads, launch.cluster),
+                 {}};
+  if (launch.tensorMaps.size() > maxTensorMaps || launch.parameters.size() > maxKernelParameters)
+    return Error{ErrorCode::ParseError,
+                 fmt::format("launch data cannot be launched: {} tensor maps and {} parameters, at "
+                             "most {} and {}",
+                             launch.tensorMaps.size(), launch.parameters.size(), maxTensorMaps,
+                             maxKernelParameters),
                  {}};
   for (const KernelParameter &parameter : launch.parameters)
     if (parameter.kind == KernelParameter::Kind::TensorMap &&
@@ -228,14 +259,10 @@ OperandLayout operandLayout(const Spec &spec, Operand operand, int64_t rows) {
     if (spec.computation == Computation::Quantize)
       return matrixLayout(rows, spec.k, elementBytes(spec.xType));
     return matrixLayout(rows, spec.n, elementBytes(spec.outType));
-  case Operand::XScales: {
-    std::vector<int64_t> shape = xShape(spec);
-    for (int64_t &extent : shape)
-      extent = extent < 0 ? rows : extent;
-    return scaleLayout(spec.xScales, shape, spec.numExperts);
-  }
+  case Operand::XScales:
+    return scaleLayout(spec.xScales, xExtents(spec, rows), spec.numExperts);
   case Operand::WScales:
-    return scaleLayout(spec.wScales, wShape(spec), spec.numExperts);
+    return scaleLayout(spec.wScales, wExtents(spec), spec.numExperts);
   case Operand::Offsets:
     return vectorLayout(spec.numExperts + 1);
   case Operand::ExpertIds:
@@ -247,7 +274,8 @@ OperandLayout operandLayout(const Spec &spec, Operand operand, int64_t rows) {
   case Operand::XQuantized:
     return matrixLayout(rows, spec.k, elementBytes(spec.xType));
   case Operand::XQuantizedScales:
-    return operandLayout(quantizedGemm(spec), Operand::XScales, rows);
+    return scaleLayout(spec.quantizeFrom ? quantizedScales(spec.xScales) : spec.xScales,
+                       xExtents(spec, rows), spec.numExperts);
   case Operand::Errors:
     return {1, errorWords, errorWords, 8, 8, 8};
   case Operand::Workspace:
@@ -258,10 +286,13 @@ OperandLayout operandLayout(const Spec &spec, Operand operand, int64_t rows) {
 }
 
 int64_t rowStrideElements(const Spec &spec, const GemmArguments &arguments, Operand operand) {
-  OperandLayout layout = operandLayout(spec, operand, arguments.rows);
-  int64_t given = tensorOf(arguments, operand).rowStride;
+  return rowStrideElements(tensorOf(arguments, operand),
+                           operandLayout(spec, operand, arguments.rows));
+}
+
+int64_t rowStrideElements(const TensorArgument &tensor, const OperandLayout &layout) {
   // What a framework says of the stride of a single row means nothing.
-  return given && layout.rows > 1 ? given : layout.packedStride;
+  return tensor.rowStride && layout.rows > 1 ? tensor.rowStride : layout.packedStride;
 }
 
 Result<void> checkArguments(const Spec &spec, const LaunchData &launch,
@@ -294,13 +325,14 @@ Result<void> checkArguments(const Spec &spec, const LaunchData &launch,
   }
 
   Footprint workspace = {reinterpret_cast<uint64_t>(arguments.workspace), needed, needed, 0};
-  std::vector<std::pair<Operand, Footprint>> outputs;
+  std::array<std::pair<Operand, Footprint>, tensorOperands.size()> outputs;
+  size_t numOutputs = 0;
   for (Operand operand : tensorOperands)
     if (isOutput(spec, operand) && reads(launch, operand)) {
       Result<Footprint> checked = checkOperand(spec, launch, arguments, operand);
       if (!checked)
         return checked.error();
-      outputs.emplace_back(operand, *checked);
+      outputs[numOutputs++] = {operand, *checked};
     }
   auto refuseOverlap = [](Operand output, const Footprint &of, const char *other,
                           const Footprint &at) {
@@ -315,7 +347,7 @@ Result<void> checkArguments(const Spec &spec, const LaunchData &launch,
     Result<Footprint> input = checkOperand(spec, launch, arguments, operand);
     if (!input)
       return input.error();
-    for (const auto &[output, footprint] : outputs)
+    for (const auto &[output, footprint] : std::span(outputs).first(numOutputs))
       if (overlap(footprint, *input))
         return refuseOverlap(output, footprint, operandName(operand), *input);
     // A launch zeroes its workspace first, or leaves it zero.
@@ -324,7 +356,7 @@ Result<void> checkArguments(const Spec &spec, const LaunchData &launch,
           fmt::format("{}: overlaps the workspace at {:#x}", operandName(operand), workspace.begin),
           "the workspace has memory of its own");
   }
-  for (size_t i = 0; i < outputs.size(); ++i) {
+  for (size_t i = 0; i < numOutputs; ++i) {
     const auto &[operand, footprint] = outputs[i];
     if (overlap(footprint, workspace))
       return refusal(

@@ -68,6 +68,8 @@ OperandLayout operandLayout(const Spec &spec, Operand operand, int64_t rows);
 /// The row stride of `operand` in elements: the argument's own, or the packed one where that is 0
 /// or there is one row only.
 int64_t rowStrideElements(const Spec &spec, const GemmArguments &arguments, Operand operand);
+/// The same of `tensor`, which lies as `layout` says.
+int64_t rowStrideElements(const TensorArgument &tensor, const OperandLayout &layout);
 
 /// Most rows of one launch. Kernels count rows in i32, round them up to whole tiles of at most 256
 /// rows, and add the phase of a granule of rows, which is below 2^20 (MJ022).
@@ -81,6 +83,10 @@ inline constexpr int64_t maxLaunchRows = INT32_MAX - (1 << 20) - 255;
 /// the limit.
 Result<void> checkArguments(const Spec &spec, const LaunchData &launch,
                             const GemmArguments &arguments);
+
+/// Most tensor maps and parameters of a kernel: a launch keeps them on its stack. PTX has room for
+/// 4 KiB of parameters, a map being 128 bytes of it.
+inline constexpr size_t maxTensorMaps = 16, maxKernelParameters = 64;
 
 /// One parameter of the kernel, ready to be passed by address.
 struct LaunchParameter {

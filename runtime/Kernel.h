@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
+#include <span>
 #include <vector>
 
 namespace moejit {
@@ -48,15 +49,26 @@ private:
     cu::Function function = nullptr;
     int smCount = 0;
   };
+  /// A tensor map as the driver encoded it in a context.
+  struct EncodedMap {
+    unsigned long long contextId = 0;
+    TensorMapValues values;
+    TensorMapBytes bytes;
+  };
   Result<const DriverApi *> driver() const;
   Result<Loaded> findLoaded(const DriverApi &driver) const;
   Result<Loaded> loadHere(const DriverApi &driver, unsigned long long contextId);
   Result<cu::Module> loadModule(const DriverApi &driver, cu::Device device) const;
+  Result<void> encodeMaps(const DriverApi &driver, unsigned long long contextId,
+                          const std::vector<TensorMapValues> &values,
+                          std::span<TensorMapBytes> maps);
 
   std::shared_ptr<const Artifact> made;
   const DriverApi *api;
   mutable std::shared_mutex mutex;
   std::vector<Loaded> loaded;
+  std::mutex mapsMutex;
+  std::vector<EncodedMap> lastMaps; ///< of the last launch; guarded by `mapsMutex`
 };
 
 /// Whether `stream` is being captured. Calls nothing that a capture forbids. Errors: DriverError.

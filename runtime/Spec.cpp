@@ -181,13 +181,19 @@ ElementType ScaleLayout::storedType() const {
 
 std::vector<int64_t> scaleShape(const ScaleLayout &layout, const std::vector<int64_t> &dataShape,
                                 int64_t numExperts) {
-  size_t rank = dataShape.size();
+  std::vector<int64_t> shape = dataShape;
+  if (!makeScaleShape(layout, shape, numExperts))
+    shape.clear();
+  return shape;
+}
+
+bool makeScaleShape(const ScaleLayout &layout, std::span<int64_t> shape, int64_t numExperts) {
+  const size_t rank = shape.size();
   if (layout.granule.size() != rank)
-    return {};
-  std::vector<int64_t> shape(rank);
+    return false;
   for (size_t i = 0; i < rank; ++i) {
     int64_t parts = i + 2 == rank ? std::clamp<int64_t>(layout.parts, 1, int64_t(1) << 20) : 1;
-    int64_t extent = dataShape[i] < 0 ? -1 : ceilDiv(dataShape[i], parts);
+    int64_t extent = shape[i] < 0 ? -1 : ceilDiv(shape[i], parts);
     int64_t phase = i < layout.phase.size() ? layout.phase[i] : 0;
     int64_t scales = scalesAlong(extent, layout.granule[i], phase, numExperts);
     // Extents that no rule allows may be too large to count.
@@ -197,7 +203,7 @@ std::vector<int64_t> scaleShape(const ScaleLayout &layout, const std::vector<int
     shape.back() = ceilDiv(shape.back(), layout.packing);
   if (layout.order == ScaleOrder::MnMajor && rank > 1)
     std::swap(shape[rank - 1], shape[rank - 2]);
-  return shape;
+  return rank > 0;
 }
 
 Spec quantizedGemm(const Spec &spec) {
@@ -205,10 +211,15 @@ Spec quantizedGemm(const Spec &spec) {
   if (!spec.quantizeFrom)
     return gemm;
   gemm.quantizeFrom.reset();
-  gemm.xScales.order = ScaleOrder::RowMajor;
-  gemm.xScales.alignBytes = 0;
-  gemm.xScales.packing = 1;
+  gemm.xScales = quantizedScales(std::move(gemm.xScales));
   return gemm;
+}
+
+ScaleLayout quantizedScales(ScaleLayout scales) {
+  scales.order = ScaleOrder::RowMajor;
+  scales.alignBytes = 0;
+  scales.packing = 1;
+  return scales;
 }
 
 Spec quantizeSpec(int64_t k, ElementType from, ElementType to, ScaleLayout scales) {

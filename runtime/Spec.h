@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -134,6 +135,8 @@ Spec quantizeSpec(int64_t k, ElementType from, ElementType to, ScaleLayout scale
 /// The GEMM that a launch with quantizeFrom runs on what its own quantization made of x: x is given
 /// in xType, its scales row-major, packed, a word each. Other specs stay as they are.
 Spec quantizedGemm(const Spec &spec);
+/// The layout of those scales, where `scales` is that of the spec.
+ScaleLayout quantizedScales(ScaleLayout scales);
 
 /// The one spelling of `spec`: every field, fixed order, no spaces that could vary. Equal specs
 /// give equal text; a phase that is 0 everywhere is spelled as an empty one.
@@ -156,6 +159,8 @@ Result<Spec> parseSpec(std::string_view text);
 /// 0.
 std::vector<int64_t> scaleShape(const ScaleLayout &layout, const std::vector<int64_t> &dataShape,
                                 int64_t numExperts);
+/// The same in `shape`, of the extents of the data that lie there; false where it would be empty.
+bool makeScaleShape(const ScaleLayout &layout, std::span<int64_t> shape, int64_t numExperts);
 /// Extents of x and w of `spec`, -1 for a row count: [S, K] or [E, Mmax, K], and [E, N, K] or [N,
 /// K].
 std::vector<int64_t> xShape(const Spec &spec);

@@ -30,9 +30,9 @@ bool evaluate(const Spec &spec, const LaunchValue &value, const GemmArguments &a
   case LaunchValue::Kind::StrideBytes:
     break;
   }
-  int64_t elements = rowStrideElements(spec, arguments, value.operand);
-  int64_t bytes = operandLayout(spec, value.operand, arguments.rows).elementBytes;
-  return !__builtin_mul_overflow(elements, bytes, &result);
+  const OperandLayout layout = operandLayout(spec, value.operand, arguments.rows);
+  const int64_t elements = rowStrideElements(tensorOf(arguments, value.operand), layout);
+  return !__builtin_mul_overflow(elements, layout.elementBytes, &result);
 }
 
 int64_t swizzleSpan(Swizzle swizzle) {

@@ -27,6 +27,7 @@ struct TensorMapValues {
   std::array<uint64_t, maxRank - 1> strideBytes =
       {}; ///< of dimensions 1 to rank - 1; multiples of 16, below 2^40
   std::array<uint32_t, maxRank> box = {}; ///< elements, 1 to 256
+  bool operator==(const TensorMapValues &) const = default;
 };
 
 /// A CUtensorMap, as the driver wants it.

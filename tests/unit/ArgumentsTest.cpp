@@ -319,35 +319,8 @@ TEST_CASE("launch data that cannot be launched is an error, not a crash") {
   CHECK(code([](LaunchData &l) { l.tensorMaps[0].extents.clear(); }) == ErrorCode::ParseError);
 }
 
-namespace {
-
-/// A launch that counts, and quantizes x for itself.
-Artifact quantizing() {
-  Artifact artifact;
-  artifact.spec = samples::spec();
-  artifact.spec.quantizeFrom = ElementType::BF16;
-  LaunchData &launch = artifact.launch;
-  launch = samples::launchData();
-  launch.workspace = {{Operand::Workspace, 4, 0, true},
-                      {Operand::Counters, 8, 0, true},
-                      {Operand::XQuantized, 0, 512, false},
-                      {Operand::XQuantizedScales, 0, 16, false}};
-  launch.tensorMaps.push_back(launch.tensorMaps[0]);
-  launch.tensorMaps.back().operand = Operand::XQuantized;
-  launch.tensorMaps.back().strideBytes[0].operand = Operand::XQuantized;
-  using Kind = KernelParameter::Kind;
-  launch.parameters = {{Kind::TensorMap, 2, Operand::XQuantized},
-                       {Kind::Pointer, 0, Operand::X},
-                       {Kind::Pointer, 0, Operand::Counters},
-                       {Kind::Pointer, 0, Operand::XQuantizedScales},
-                       {Kind::Stride, 0, Operand::XQuantizedScales}};
-  return artifact;
-}
-
-} // namespace
-
 TEST_CASE("scratch operands lie in the workspace, by rows, and are no tensors of the caller") {
-  Artifact artifact = quantizing();
+  Artifact artifact = samples::quantizingArtifact();
   const LaunchData &launch = artifact.launch;
   CHECK(zeroedBytes(launch) == 128 + 8);
   CHECK(workspaceBytesPerRow(launch) == 528);
@@ -380,8 +353,25 @@ TEST_CASE("scratch operands lie in the workspace, by rows, and are no tensors of
   CHECK(odd.error().message.find("x: row stride") != std::string::npos);
 }
 
+TEST_CASE("launch data with more maps or parameters than any kernel has are refused") {
+  for (bool isMaps : {false, true}) {
+    Artifact artifact = samples::artifact();
+    LaunchData &launch = artifact.launch;
+    if (isMaps)
+      launch.tensorMaps.resize(maxTensorMaps + 1, launch.tensorMaps[0]);
+    else
+      launch.parameters.resize(maxKernelParameters + 1, launch.parameters[0]);
+    Result<LaunchPlan> refused = prepareLaunch(artifact, legal(), 132);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::ParseError);
+    launch.tensorMaps.resize(std::min(launch.tensorMaps.size(), maxTensorMaps));
+    launch.parameters.resize(std::min(launch.parameters.size(), maxKernelParameters));
+    CHECK(prepareLaunch(artifact, legal(), 132));
+  }
+}
+
 TEST_CASE("words that are clean are not zeroed, where the kernel leaves them clean") {
-  Artifact artifact = quantizing();
+  Artifact artifact = samples::quantizingArtifact();
   GemmArguments arguments = legal();
   arguments.xScales.data = nullptr;
   arguments.workspace = at(0x70000000);
@@ -409,7 +399,7 @@ TEST_CASE("scratch that is not zeroed begins behind all words that any kernel ze
 }
 
 TEST_CASE("a kernel that uses scratch without a place in its workspace cannot be launched") {
-  Artifact artifact = quantizing();
+  Artifact artifact = samples::quantizingArtifact();
   artifact.launch.workspace.pop_back();
   GemmArguments arguments = legal();
   arguments.workspace = at(0x70000000);

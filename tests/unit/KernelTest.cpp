@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -61,6 +63,77 @@ TEST_CASE_FIXTURE(Fixture, "a launch passes grid, block, stream and parameters")
   CHECK(driver.functionAttributes ==
         std::vector<std::pair<int, int>>{{cu::maxDynamicSharedSizeBytes, 200000}});
   CHECK(driver.calls == std::vector<std::string>{"launch"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "maps are encoded again only when they differ from the last launch's") {
+  Kernel kernel(sample(), &driver.api);
+  const auto encodes = [&](const GemmArguments &arguments) {
+    const size_t before = driver.encoded.size();
+    REQUIRE(kernel.launch(arguments, stream));
+    return driver.encoded.size() - before;
+  };
+  GemmArguments arguments = legal();
+  CHECK(encodes(arguments) == 2);
+  CHECK(encodes(arguments) == 0);
+  CHECK(driver.launches[1].values == driver.launches[0].values);
+  arguments.x.data = reinterpret_cast<void *>(0x11000000);
+  CHECK(encodes(arguments) == 1);
+  CHECK(driver.launches[2].values[0] == 0xabc3);
+  CHECK(driver.launches[2].values[1] == 0xabc2);
+  arguments.x.rowStride = 1024;
+  CHECK(encodes(arguments) == 1);
+  arguments.rows = 90; // an extent
+  CHECK(encodes(arguments) == 1);
+  arguments.w.data = reinterpret_cast<void *>(0x31000000);
+  CHECK(encodes(arguments) == 1);
+  driver.context = 2;
+  CHECK(encodes(arguments) == 2);
+  CHECK(encodes(arguments) == 0);
+  // What could not be encoded is not remembered.
+  arguments.rows = 80;
+  driver.encodeStatus = 1;
+  CHECK_FALSE(kernel.launch(arguments, stream));
+  driver.encodeStatus = cu::success;
+  CHECK(encodes(arguments) == 1);
+}
+
+// Each thread's x lies elsewhere, and so does its y: a launch must be given the map of its own.
+TEST_CASE("launches of many threads have maps of their own") {
+  samples::FakeDriver fake;
+  samples::installFakeDriver(fake);
+  static constexpr uint64_t fromXToY = 0x60000000 - 0x10000000;
+  static std::atomic<int> wrong;
+  wrong = 0;
+  DriverApi api = fake.api;
+  api.tensorMapEncodeTiled = [](void *map, int, uint32_t, void *address, const uint64_t *,
+                                const uint64_t *, const uint32_t *, const uint32_t *, int, int, int,
+                                int) {
+    std::memcpy(map, &address, sizeof address);
+    return cu::success;
+  };
+  api.launchKernelEx = [](const cu::LaunchConfig *, cu::Function, void **parameters, void **) {
+    uint64_t x = 0, y = 0;
+    std::memcpy(&x, parameters[0], sizeof x);
+    std::memcpy(&y, parameters[5], sizeof y);
+    wrong += y - x != fromXToY;
+    return cu::success;
+  };
+  Kernel kernel(sample(), &api);
+  REQUIRE(kernel.load());
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (uint64_t i = 0; i < 2000; ++i) {
+        GemmArguments arguments = legal();
+        const uint64_t moved = 0x100000 * (4 * (i % 3) + t);
+        arguments.x.data = reinterpret_cast<void *>(0x10000000 + moved);
+        arguments.y.data = reinterpret_cast<void *>(0x60000000 + moved);
+        wrong += !kernel.launch(arguments, stream);
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  CHECK(wrong == 0);
 }
 
 TEST_CASE_FIXTURE(Fixture, "clusters are an attribute of the launch, large ones are asked for") {

@@ -69,6 +69,29 @@ inline LaunchData launchData() {
   return launch;
 }
 
+/// A launch that counts, and quantizes x for itself.
+inline Artifact quantizingArtifact() {
+  Artifact artifact;
+  artifact.spec = spec();
+  artifact.spec.quantizeFrom = ElementType::BF16;
+  LaunchData &launch = artifact.launch;
+  launch = launchData();
+  launch.workspace = {{Operand::Workspace, 4, 0, true},
+                      {Operand::Counters, 8, 0, true},
+                      {Operand::XQuantized, 0, 512, false},
+                      {Operand::XQuantizedScales, 0, 16, false}};
+  launch.tensorMaps.push_back(launch.tensorMaps[0]);
+  launch.tensorMaps.back().operand = Operand::XQuantized;
+  launch.tensorMaps.back().strideBytes[0].operand = Operand::XQuantized;
+  using Kind = KernelParameter::Kind;
+  launch.parameters = {{Kind::TensorMap, 2, Operand::XQuantized},
+                       {Kind::Pointer, 0, Operand::X},
+                       {Kind::Pointer, 0, Operand::Counters},
+                       {Kind::Pointer, 0, Operand::XQuantizedScales},
+                       {Kind::Stride, 0, Operand::XQuantizedScales}};
+  return artifact;
+}
+
 /// A whole artifact; `variant` makes another build key of the same lookup key.
 inline Artifact artifact(int variant = 0) {
   Artifact artifact;
