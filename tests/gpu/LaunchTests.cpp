@@ -478,6 +478,40 @@ Result<std::string> refusals(const LaunchContext &context) {
   return std::string("refused before the driver saw them; the next launch is right");
 }
 
+/// Launches in a row in a workspace that was zeroed once, and that kernels of few and many rows
+/// share.
+Result<std::string> cleanWorkspace(const LaunchContext &context) {
+  const Case *entry = context.find(blockCase);
+  if (!entry)
+    return absent();
+  std::unique_ptr<Jit> jit = context.makeJit();
+  JitHandle handle = jit->handle(entry->spec);
+  Uploaded data(context.device, entry->spec, 700, Routing::skewed(), 41);
+  Stream stream(context.device);
+  DeviceMemory workspace(context.device, workspaceLimit);
+  const std::vector<uint8_t> zeros(workspaceLimit);
+  workspace.upload(zeros.data(), zeros.size());
+  GemmArguments arguments = data.arguments();
+  arguments.workspace = reinterpret_cast<void *>(workspace.address());
+  arguments.workspaceIsClean = true;
+  const int launches = context.isQuick ? 4 : 200;
+  for (int i = 0; i < launches; ++i)
+    for (int64_t expectedRows : {int64_t(0), int64_t(1) << 20}) {
+      Result<std::vector<uint8_t>> plain = runOnce(data, handle, stream, expectedRows);
+      if (!plain)
+        return plain.error();
+      data.reset(0xff); // y; the workspace in use is another
+      if (Result<void> done = handle.launch(arguments, stream.get(), expectedRows); !done)
+        return done.error();
+      stream.wait();
+      std::vector<uint8_t> left(workspaceLimit);
+      workspace.download(left.data(), left.size());
+      if (data.output() != *plain || left != zeros)
+        return failure(fmt::format("launch {}: the output differs, or the workspace is dirty", i));
+    }
+  return fmt::format("{} launches of each kernel, outputs alike", launches);
+}
+
 Result<std::string> hostTime(const LaunchContext &context) {
   std::string text;
   for (const char *name : {blockCase, channelCase}) {
@@ -495,6 +529,7 @@ Result<std::string> hostTime(const LaunchContext &context) {
     double firstUs =
         std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
     stream.wait();
+    arguments.workspaceIsClean = true; // as that launch has left it
     std::vector<double> times;
     const int launches = context.isQuick ? 40 : 4000;
     for (int i = 0; i < launches; ++i) {
@@ -531,6 +566,7 @@ const std::vector<LaunchTest> &launchTests() {
       {"graph replay, f32 out, many rows",
        [](const LaunchContext &c) { return graphReplay(c, floatCase, wide); }},
       {"kernel not ready during a capture", captureRefusal},
+      {"a clean workspace", cleanWorkspace},
       {"no rows", nothingToDo},
       {"streams side by side", twoStreams},
       {"threads", manyThreads},
