@@ -1,6 +1,7 @@
 // Kernels whose blocks share the steps along K of a tile: every dispatch form, parts of unlike
 // length, the order of the sums, and what a plan may ask for.
 #include "compiler/Pipeline.h"
+#include "runtime/Arguments.h"
 #include "tests/oracle/Fp8.h"
 #include "tests/oracle/Random.h"
 #include "tests/pipeline/Runner.h"
@@ -65,6 +66,12 @@ void checkShared(const Spec &spec, const KernelPlan &plan, std::vector<LaunchCas
   Artifact artifact = build(spec, plan);
   CHECK(artifact.launch.cluster == plan.splitK);
   CHECK(artifact.source.find("st_async_v4_f32(") != std::string::npos);
+  // One row is a tile of rows, as many more may be nobody's; each has its blocks.
+  const int64_t columnTiles = (spec.n + plan.tileN - 1) / plan.tileN;
+  const int64_t rowTiles = 2 + (spec.skipped == Skipped::Zeroed ? 2 : 0);
+  Result<uint32_t> blocks = gridBlocks(spec, artifact.launch, 1, 1 << 20, 0);
+  REQUIRE(blocks);
+  CHECK(*blocks == rowTiles * columnTiles * plan.splitK);
   for (LaunchCase &launch : edgeCases(spec, plan.tileM))
     launches.push_back(std::move(launch));
   checkAll(artifact, launches, "shared steps, " + canonicalText(spec) + "\n  " + planText(plan));

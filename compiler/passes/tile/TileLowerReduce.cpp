@@ -86,7 +86,7 @@ struct LowerReduce : tile::impl::TileLowerReduceBase<LowerReduce> {
     return phase;
   }
 
-  /// All vectors of a thread, those first that most tiles have.
+  /// All vectors of a thread.
   SmallVector<Run> runsOf(Code &code, ReduceOp reduce, const Distribution &distribution) {
     SmallVector<Run> runs;
     if (reduce.getTransposed()) {
