@@ -389,6 +389,7 @@ void addClusters(std::vector<BundleEntry> &entries, TunedTable &table, const Spe
       const int64_t first = 100 * int64_t(tuned.ranges.size());
       KernelPlan plan = range.plan;
       plan.cluster = 2;
+      plan.splitK = 1;
       plan.clusterSide = side;
       tuned.ranges.push_back({first, first + 99, first, plan, 0, 0});
     }
@@ -445,6 +446,18 @@ void addShared(std::vector<BundleEntry> &entries, TunedTable &table, const Spec 
             "tileM=64,tileN=64,stages=5,specializeWarps=false"});
 }
 
+/// Plans whose clusters share the steps along K of one tile.
+void addSplit(std::vector<BundleEntry> &entries, TunedTable &table, const Spec &small,
+              const std::string &name, const char *groups) {
+  KernelPlan base;
+  base.tileM = 64;
+  addPlans(entries, table, small, name + ".split", groups, base,
+           {"splitK=2,tileN=128,stages=4",
+            "splitK=4,tileN=64,warpgroups=1,stages=6,scheduler=static",
+            "splitK=2,tileN=256,stages=3,store=direct",
+            "splitK=2,tileN=128,stages=4,swapOperands=true,fitRows=16"});
+}
+
 /// What kernels of the matrix are too small for: every plan that large ones are given, on small
 /// extents. Enters into `table` which plans those are.
 void addFamilies(std::vector<BundleEntry> &entries, TunedTable &table) {
@@ -473,6 +486,9 @@ void addFamilies(std::vector<BundleEntry> &entries, TunedTable &table) {
     addShared(entries, table, specOf(dispatch, w, x, ElementType::BF16, {5, 584, 720}),
               nameOf(small, w.name, x.name),
               dispatch == Dispatch::Grouped ? "matrix quick" : "matrix");
+    addSplit(entries, table, specOf(dispatch, w, x, ElementType::BF16, {5, 648, 720}),
+             nameOf(small, w.name, x.name),
+             dispatch == Dispatch::Grouped ? "matrix quick" : "matrix");
     if (!isBatched)
       addTails(entries, table, specOf(dispatch, w, x, ElementType::BF16, {5, 520, 720}),
                nameOf(small, w.name, x.name),

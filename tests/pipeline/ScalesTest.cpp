@@ -349,3 +349,19 @@ TEST_CASE("K sharded over four ranks sums up to the whole") {
     worst = std::max(worst, std::abs(sum[i] - expected[i]));
   CHECK(worst < 1e-9);
 }
+
+TEST_CASE(
+    "scales of several rows each, where rows are columns of a wgmma and experts' begin anywhere") {
+  KernelPlan plan;
+  plan.tileN = 128;
+  plan.swapOperands = true;
+  for (int64_t rows : {2, 4, 32, 128})
+    for (bool isBatched : {false, true}) {
+      Spec spec = specOf({of(rows), of(128)}, {one, one, of(128)}, 136);
+      if (isBatched)
+        spec = batched(spec);
+      plan.store = StorePath::Direct;
+      plan.fitRows = rows == 4 ? 0 : 32; // widths that are read early, and those that are not
+      checkAll(build(spec, plan), edgeCases(spec, plan.tileM), canonicalText(spec));
+    }
+}

@@ -51,8 +51,22 @@ ScaleReader::ScaleReader(KernelOp kernel, Value block) : kernel(kernel), block(b
 bool ScaleReader::hasPairs(int64_t granule) const {
   auto load = block.getDefiningOp<LoadOp>();
   if (load && load.getItems())
-    return load.getItems()->hasPairs();
+    return load.getItems()->hasPairs() && firstItemAlign(load, 2) == 2;
   return granule % 2 == 0;
+}
+
+int64_t ScaleReader::firstItemAlign(LoadOp load, int64_t n) {
+  ArrayRef<int64_t> shape = load.getResult().getType().getShape();
+  const auto *along = llvm::find_if(shape, [](int64_t extent) { return extent > 1; });
+  if (along == shape.end() || load.getRowsBy())
+    return 1;
+  auto coordinate = dyn_cast<BlockArgument>(load.getCoordinates()[along - shape.begin()]);
+  auto tiles =
+      coordinate ? dyn_cast<ForTilesOp>(coordinate.getOwner()->getParentOp()) : ForTilesOp();
+  auto scheduler = tiles ? tiles.getScheduler().getDefiningOp<SchedulerOp>() : SchedulerOp();
+  const bool isWhole = scheduler && coordinate == tiles.getFirstColumn() &&
+                       static_cast<int64_t>(scheduler.getTileN()) % n == 0;
+  return isWhole ? n : 1;
 }
 
 Value ScaleReader::read(Code &code, Operation *op, Value index) const {

@@ -13,8 +13,11 @@ public:
 
   /// The block in memory: of packed scales, that of words.
   mlir::Value getBlock() const { return block; }
-  /// True where two neighbouring columns, the first of them even, have one scale.
+  /// True where two neighbouring columns, the first of them even in the tile, have one scale.
   bool hasPairs(int64_t granule) const;
+  /// What the first item that `load` reads is a multiple of: `n` where tiles begin at multiples of
+  /// it, as along the columns of y; 1 along rows, which experts own from any row on.
+  static int64_t firstItemAlign(LoadOp load, int64_t n);
   /// The scale at `index` along the block's one long dimension; past the view's last, 0 or what
   /// bulk copies fill in. Null after an error at `op`.
   mlir::Value read(Code &code, mlir::Operation *op, mlir::Value index) const;

@@ -227,12 +227,15 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
     ItemsAttr items = load ? load.getItems().value_or(ItemsAttr()) : ItemsAttr();
     SmallVector<Value> starts = {code.i32(0)};
     if (items) {
-      if (columns.granule != 1 || items.getInterleaved() || items.getExtent() == 0)
+      // Gathered rows have the scales of where they lie.
+      if (columns.granule != 1 || items.getInterleaved() || items.getExtent() == 0 ||
+          load.getRowsBy())
         return runs;
       auto dimensions = load.getResult().getType().getShape();
       auto along = llvm::find_if(dimensions, [](int64_t extent) { return extent > 1; });
       Value tile = load.getCoordinates()[along - dimensions.begin()];
-      int64_t count = runsIn(items, distribution.width, alignOf(tile, distribution.n));
+      const int64_t align = ScaleReader::firstItemAlign(load, distribution.n);
+      int64_t count = runsIn(items, distribution.width, align);
       if (count > mostRuns)
         return runs;
       Value first = code.add(tile, column);
@@ -240,7 +243,7 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
         Value end = endOfRun(code, items, code.add(first, starts.back()));
         starts.push_back(code.sub(end, first));
       }
-      runs.hasPairs = items.hasPairs();
+      runs.hasPairs = items.hasPairs() && align % 2 == 0;
     } else {
       int64_t count = (distribution.width + columns.granule - 1) / columns.granule;
       if (distribution.n % columns.granule != 0 || count > mostRuns)
@@ -258,17 +261,6 @@ struct LowerScales : tile::impl::TileLowerScalesBase<LowerScales> {
     }
     runs.ends.assign(starts.begin() + 1, starts.end());
     return runs;
-  }
-
-  /// What the first column of a fragment of `n` columns is a multiple of, where `coordinate` is
-  /// that of the tile.
-  static int64_t alignOf(Value coordinate, int64_t n) {
-    auto argument = dyn_cast<BlockArgument>(coordinate);
-    auto tiles = argument ? dyn_cast<ForTilesOp>(argument.getOwner()->getParentOp()) : ForTilesOp();
-    auto scheduler = tiles ? tiles.getScheduler().getDefiningOp<SchedulerOp>() : SchedulerOp();
-    bool isWhole = scheduler && coordinate == tiles.getFirstColumn() &&
-                   static_cast<int64_t>(scheduler.getTileN()) % n == 0;
-    return isWhole ? n : 1;
   }
 
   /// Builds `combine` for every register of a fragment whose columns have the scales of `runs`.
