@@ -182,6 +182,20 @@ bool hasRoomForTails(const Spec &spec) {
           x.granule[x.granule.size() - 2] == Granule::of(1));
 }
 
+/// A row or a few an expert: the weights come as the rows of wgmmas of 16 columns (measured on an
+/// H200 over decodePlan: 5 to 11 % at 1 and 4 rows).
+KernelPlan fewestPlan(const Spec &spec, const Target &target) {
+  KernelPlan plan = narrowPlan(spec, target);
+  plan.swapOperands = true;
+  plan.fitRows = 16;
+  plan.weightPolicy = CachePolicy::Normal;
+  // Few experts have rows all alike, and tiles as many as each other.
+  if (spec.numExperts >= 32)
+    plan.scheduler = SchedulerKind::Queue;
+  fitStages(plan, spec, target);
+  return plan;
+}
+
 /// A little more than whole tiles of rows an expert: the few rows past them go with the last tile,
 /// so that weights pass through a processor once less. With sums of 16 such rows the consumers want
 /// all registers there are. Scales of x that do not come in the ring, and short sums, leave no room
@@ -224,6 +238,10 @@ KernelPlan pairedPlan(const Spec &spec, const Target &target) {
 
 /// Rows an expert, in the mean, from which on tiles of 128 rows are worth it.
 constexpr int64_t wideRows = 48;
+/// Rows an expert up to which they are best as columns of a wgmma, whatever the scales.
+constexpr int64_t fewestRows = 8;
+/// Rows an expert up to which four blocks share the steps of wide tiles.
+constexpr int64_t mostSharedRows = 16;
 /// Rows an expert from which on columns with scales of their own are better columns of a wgmma.
 constexpr int64_t leastUnswappedRows = 384;
 /// Rows an expert for which tails past one tile of 128 rows are, and past two (measured on an H200:
@@ -281,7 +299,8 @@ constexpr int64_t leastSharedSteps = 8;
 constexpr int64_t leastSharedRows = 4;
 
 /// So few rows that tiles leave half of the processors without one, or three quarters: two or four
-/// share the steps of each, by the model (docs/performance.md) and not yet measured.
+/// share the steps of each (measured on an H200, 4096 or 512 columns, K = 7168: 1.3 to 2 times
+/// faster than what one block a tile gives at 1 to 16 rows).
 std::vector<PlannedRange> withSharedSteps(const std::vector<PlannedRange> &ranges, const Spec &spec,
                                           const Target &target) {
   auto rowTiles = [&](int64_t rows, int64_t tileM) {
@@ -340,7 +359,18 @@ std::vector<PlannedRange> gemmPlanRanges(const Spec &spec, const Target &target)
       ranges.back().maxRows = first - 1;
     ranges.push_back({first, INT64_MAX, plan});
   };
-  add(0, isDecode ? decodePlan(spec, target) : narrow);
+  const int64_t narrowTiles = experts * ((spec.n + narrow.tileN - 1) / narrow.tileN);
+  if (spec.dispatch != Dispatch::Batched && narrow.tileN == 256 && 2 * narrowTiles <= processors) {
+    // Wide tiles leave room for blocks that share their steps; with more rows sums are too many.
+    add(0, narrow);
+    add(mostSharedRows + 1, sparsePlan(spec, target));
+  } else {
+    const bool isFew =
+        spec.dispatch != Dispatch::Batched && experts > 1 && spec.n > 128 && hasCoarseSteps(spec);
+    if (isFew)
+      add(0, fewestPlan(spec, target));
+    add(isFew ? fewestRows : 0, isDecode ? decodePlan(spec, target) : narrow);
+  }
   add(wideRows, wide);
   if (experts > 1 && wideTiles < 3 * processors) {
     add(leastUnevenRows, narrow);

@@ -49,10 +49,18 @@ TEST_CASE("few rows an expert give 64-row tiles, many give 128-row tiles") {
   CHECK(choosePlan(spec, Target(), 0).tileM == 64);
   CHECK(choosePlan(spec, Target(), 256 * 48 - 1).tileM == 64);
   CHECK(choosePlan(spec, Target(), 256 * 48).tileM == 128);
-  CHECK(choosePlan(spec, Target(), 256).tileN == 128);
+  CHECK(choosePlan(spec, Target(), 256 * 8).tileN == 128);
+  CHECK(!choosePlan(spec, Target(), 256 * 8).swapOperands);
+  // A row or a few: the weights' columns are the rows of a wgmma.
+  for (int64_t rows : {1, 256, 256 * 8 - 1}) {
+    CHECK(choosePlan(spec, Target(), rows).swapOperands);
+    CHECK(choosePlan(spec, Target(), rows).tileN == 256);
+    CHECK(choosePlan(spec, Target(), rows).fitRows == 16);
+  }
   // Mixtral's down: 8 experts of 16 wide tiles are fewer than one for each of 132 processors.
   Spec few = blockScaled(8, 4096, 14336);
   CHECK(choosePlan(few, Target(), 8).tileN == 256);
+  CHECK(choosePlan(few, Target(), 8).scheduler == SchedulerKind::Static);
   CHECK(choosePlan(few, Target(), 8 * 64).tileM == 128);
   CHECK(choosePlan(few, Target(), 8 * 128).tileM == 64);
   CHECK(choosePlan(few, Target(), 8 * 256).tileM == 128);
@@ -124,7 +132,7 @@ TEST_CASE("columns with scales of their own are rows of a wgmma") {
   CHECK(choosePlan(spec, Target(), 16 * 1024).swapOperands);
   // One scale a column for all of K is applied once.
   spec.xScales.granule[1] = spec.wScales.granule[2] = Granule::whole();
-  CHECK(!choosePlan(spec, Target(), 16).swapOperands);
+  CHECK(!choosePlan(spec, Target(), 16 * 16).swapOperands);
 }
 
 TEST_CASE("batched rows too few to give every processor a wide tile get narrow ones") {
@@ -136,7 +144,7 @@ TEST_CASE("batched rows too few to give every processor a wide tile get narrow o
   for (int64_t rows : {1, 8, 9, 64, 256})
     CHECK(choosePlan(spec, Target(), rows).tileM == 64);
   spec.dispatch = Dispatch::Grouped;
-  CHECK(choosePlan(spec, Target(), 1).tileN == 128);
+  CHECK(choosePlan(spec, Target(), 32 * 8).tileN == 128);
 }
 
 TEST_CASE("a request for checks changes every plan of a spec, and nothing else") {
@@ -196,7 +204,10 @@ TEST_CASE("blocks share steps along K where tiles leave half of the processors w
   // 16 tiles of 256 columns on 132 processors, and 32 where there are more than 64 rows.
   Spec spec = blockScaled(1, 4096, 7168);
   CHECK(choosePlan(spec, Target(), 1).splitK == 4);
-  CHECK(choosePlan(spec, Target(), 47).splitK == 4);
+  CHECK(choosePlan(spec, Target(), 16).splitK == 4);
+  // More rows are more sums to send: two blocks share narrow tiles.
+  CHECK(choosePlan(spec, Target(), 17).splitK == 2);
+  CHECK(choosePlan(spec, Target(), 47).tileN == 64);
   CHECK(choosePlan(spec, Target(), 128).splitK == 1);
   // Blocks have eight steps left: of 55 four would have 13, of 31 two have 15, of 15 two have 7.
   CHECK(choosePlan(blockScaled(1, 4096, 31 * 128), Target(), 1).splitK == 2);
