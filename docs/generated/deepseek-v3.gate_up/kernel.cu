@@ -163,6 +163,14 @@ static __device__ __forceinline__ void mbarrier_arrive_cluster(int barrier, int 
                "}" :: "r"(barrier), "r"(rank) : "memory");
 }
 
+static __device__ __forceinline__ void fence_acq_rel_gpu() {
+  asm volatile("fence.acq_rel.gpu;" ::: "memory");
+}
+
+static __device__ __forceinline__ void st_global_b32(void *pointer, long long offset, int value) {
+  asm volatile("st.global.b32 [%0], %1;" :: "l"((char *)pointer + offset), "r"(value) : "memory");
+}
+
 template <int Registers>
 static __device__ __forceinline__ void setmaxnreg_inc() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(Registers));
@@ -429,6 +437,13 @@ moejit_kernel(const __grid_constant__ TensorMap xMap, const __grid_constant__ Te
           const int v42 = group_1 > 256 ? rows : v41;
           walk[3] = low_1 > v42 ? low_1 : v42;
         }
+      }
+      fence_acq_rel_gpu();
+      const int blocksBefore = atom_add_global_i32(workspace, 4ll, 1);
+      if (blocksBefore == grid_size() - 1) {
+        fence_acq_rel_gpu();
+        st_global_b32(workspace, 0ll, 0);
+        st_global_b32(workspace, 4ll, 0);
       }
     }
   } else {

@@ -1,5 +1,5 @@
 module {
-  ptx.kernel @moejit_kernel(%xMap: !ptx.tmap {ptx.name = "xMap"}, %wMap: !ptx.tmap {ptx.name = "wMap"}, %xScalesMap: !ptx.tmap {ptx.name = "xScalesMap"}, %wScalesMap: !ptx.tmap {ptx.name = "wScalesMap"}, %offsets: !ptx.ptr {ptx.name = "offsets"}, %y: !ptx.ptr {ptx.name = "y"}, %workspace: !ptx.ptr {ptx.name = "workspace"}, %rows: i32 {ptx.name = "rows"}, %yStride: i64 {ptx.name = "yStride"}) attributes {cluster = 2 : i32, min_blocks = 1 : i32, shared_bytes = 220212 : i32, threads = 384 : i32, tile.grid = {columns = 4096 : i64, experts = 256 : i64, tile_m = 128 : i64, tile_n = 256 : i64}, tile.parameters = [{kind = "map", operand = "x", recipe = 0 : i64}, {kind = "map", operand = "w", recipe = 1 : i64}, {kind = "map", operand = "x_scales", recipe = 2 : i64}, {kind = "map", operand = "w_scales", recipe = 3 : i64}, {kind = "pointer", operand = "offsets"}, {kind = "pointer", operand = "y"}, {kind = "pointer", operand = "workspace"}, {kind = "rows", operand = ""}, {kind = "stride", operand = "y"}], tile.tensor_maps = [{box = array<i64: 128, 64>, extents = array<i64: 7168, -9223372036854775808>, operand = "x", strides = array<i64: -9223372036854775808>, swizzled = true, type = f8E4M3FN}, {box = array<i64: 128, 256, 1>, extents = array<i64: 7168, 4096, 256>, operand = "w", strides = array<i64: 7168, 29360128>, swizzled = true, type = f8E4M3FN}, {box = array<i64: 132, 1>, extents = array<i64: -9223372036854775808, 56>, operand = "x_scales", strides = array<i64: -9223372036854775808>, swizzled = false, type = f32}, {box = array<i64: 4>, extents = array<i64: 458752>, operand = "w_scales", strides = array<i64>, swizzled = false, type = f32}], tile.workspace = [{bytes = 4 : i64, operand = "workspace", row_bytes = 0 : i64, zeroed = true}]} {
+  ptx.kernel @moejit_kernel(%xMap: !ptx.tmap {ptx.name = "xMap"}, %wMap: !ptx.tmap {ptx.name = "wMap"}, %xScalesMap: !ptx.tmap {ptx.name = "xScalesMap"}, %wScalesMap: !ptx.tmap {ptx.name = "wScalesMap"}, %offsets: !ptx.ptr {ptx.name = "offsets"}, %y: !ptx.ptr {ptx.name = "y"}, %workspace: !ptx.ptr {ptx.name = "workspace"}, %rows: i32 {ptx.name = "rows"}, %yStride: i64 {ptx.name = "yStride"}) attributes {cluster = 2 : i32, min_blocks = 1 : i32, shared_bytes = 220212 : i32, threads = 384 : i32, tile.cleans, tile.grid = {columns = 4096 : i64, experts = 256 : i64, tile_m = 128 : i64, tile_n = 256 : i64}, tile.parameters = [{kind = "map", operand = "x", recipe = 0 : i64}, {kind = "map", operand = "w", recipe = 1 : i64}, {kind = "map", operand = "x_scales", recipe = 2 : i64}, {kind = "map", operand = "w_scales", recipe = 3 : i64}, {kind = "pointer", operand = "offsets"}, {kind = "pointer", operand = "y"}, {kind = "pointer", operand = "workspace"}, {kind = "rows", operand = ""}, {kind = "stride", operand = "y"}], tile.tensor_maps = [{box = array<i64: 128, 64>, extents = array<i64: 7168, -9223372036854775808>, operand = "x", strides = array<i64: -9223372036854775808>, swizzled = true, type = f8E4M3FN}, {box = array<i64: 128, 256, 1>, extents = array<i64: 7168, 4096, 256>, operand = "w", strides = array<i64: 7168, 29360128>, swizzled = true, type = f8E4M3FN}, {box = array<i64: 132, 1>, extents = array<i64: -9223372036854775808, 56>, operand = "x_scales", strides = array<i64: -9223372036854775808>, swizzled = false, type = f32}, {box = array<i64: 4>, extents = array<i64: 458752>, operand = "w_scales", strides = array<i64>, swizzled = false, type = f32}], tile.workspace = [{bytes = 8 : i64, operand = "workspace", row_bytes = 0 : i64, zeroed = true}]} {
     %c39_i32 = arith.constant 39 : i32
     %c38_i32 = arith.constant 38 : i32
     %c37_i32 = arith.constant 37 : i32
@@ -20,6 +20,7 @@ module {
     %c6_i32 = arith.constant 6 : i32
     %c65536_i32 = arith.constant 65536 : i32
     %0 = ptx.constant_f32 0.000000e+00
+    %c4_i64 = arith.constant 4 : i64
     %c32_i32 = arith.constant 32 : i32
     %c49792_i32 = arith.constant 49792 : i32
     %c-4_i32 = arith.constant -4 : i32
@@ -121,43 +122,43 @@ module {
         ptx.regs_set %c0_i32, %16[2] : !ptx.regs<5xi32>
         ptx.regs_set %22, %16[3] : !ptx.regs<5xi32>
         scf.while : () -> () {
-          %29 = ptx.regs_get %16[2] : !ptx.regs<5xi32>
-          %30 = ptx.regs_get %16[3] : !ptx.regs<5xi32>
-          %31 = arith.subi %30, %29 : i32
-          %32 = arith.addi %31, %c127_i32 : i32
-          %33 = arith.shrsi %32, %c7_i32 : i32
-          %34 = arith.muli %33, %c8_i32 : i32
-          %35 = ptx.regs_get %16[4] : !ptx.regs<5xi32>
-          %36 = arith.addi %35, %34 : i32
-          %37 = ptx.regs_get %16[0] : !ptx.regs<5xi32>
-          %38 = arith.cmpi sge, %37, %36 : i32
-          %39 = ptx.regs_get %16[1] : !ptx.regs<5xi32>
-          %40 = arith.cmpi slt, %39, %c258_i32 : i32
-          %41 = arith.andi %40, %38 : i1
-          scf.condition(%41)
+          %33 = ptx.regs_get %16[2] : !ptx.regs<5xi32>
+          %34 = ptx.regs_get %16[3] : !ptx.regs<5xi32>
+          %35 = arith.subi %34, %33 : i32
+          %36 = arith.addi %35, %c127_i32 : i32
+          %37 = arith.shrsi %36, %c7_i32 : i32
+          %38 = arith.muli %37, %c8_i32 : i32
+          %39 = ptx.regs_get %16[4] : !ptx.regs<5xi32>
+          %40 = arith.addi %39, %38 : i32
+          %41 = ptx.regs_get %16[0] : !ptx.regs<5xi32>
+          %42 = arith.cmpi sge, %41, %40 : i32
+          %43 = ptx.regs_get %16[1] : !ptx.regs<5xi32>
+          %44 = arith.cmpi slt, %43, %c258_i32 : i32
+          %45 = arith.andi %44, %42 : i1
+          scf.condition(%45)
         } do {
-          %29 = ptx.regs_get %16[2] : !ptx.regs<5xi32>
-          %30 = ptx.regs_get %16[3] : !ptx.regs<5xi32>
-          %31 = arith.subi %30, %29 : i32
-          %32 = arith.addi %31, %c127_i32 : i32
-          %33 = arith.shrsi %32, %c7_i32 : i32
-          %34 = arith.muli %33, %c8_i32 : i32
-          %35 = ptx.regs_get %16[4] : !ptx.regs<5xi32>
-          %36 = arith.addi %35, %34 : i32
-          %37 = ptx.regs_get %16[1] : !ptx.regs<5xi32>
-          %38 = arith.addi %37, %c1_i32 {ptx.name = "group"} : i32
-          %39 = ptx.regs_get %16[3] {ptx.name = "low"} : !ptx.regs<5xi32>
-          ptx.regs_set %36, %16[4] : !ptx.regs<5xi32>
-          ptx.regs_set %38, %16[1] : !ptx.regs<5xi32>
-          ptx.regs_set %39, %16[2] : !ptx.regs<5xi32>
-          %40 = arith.minsi %38, %c256_i32 : i32
-          %41 = arith.muli %40, %c4_i32 : i32
-          %42 = arith.addi %21, %41 : i32
-          %43 = ptx.ld_shared_i32 %42
-          %44 = arith.cmpi sgt, %38, %c256_i32 : i32
-          %45 = arith.select %44, %rows, %43 : i32
-          %46 = arith.maxsi %39, %45 : i32
-          ptx.regs_set %46, %16[3] : !ptx.regs<5xi32>
+          %33 = ptx.regs_get %16[2] : !ptx.regs<5xi32>
+          %34 = ptx.regs_get %16[3] : !ptx.regs<5xi32>
+          %35 = arith.subi %34, %33 : i32
+          %36 = arith.addi %35, %c127_i32 : i32
+          %37 = arith.shrsi %36, %c7_i32 : i32
+          %38 = arith.muli %37, %c8_i32 : i32
+          %39 = ptx.regs_get %16[4] : !ptx.regs<5xi32>
+          %40 = arith.addi %39, %38 : i32
+          %41 = ptx.regs_get %16[1] : !ptx.regs<5xi32>
+          %42 = arith.addi %41, %c1_i32 {ptx.name = "group"} : i32
+          %43 = ptx.regs_get %16[3] {ptx.name = "low"} : !ptx.regs<5xi32>
+          ptx.regs_set %40, %16[4] : !ptx.regs<5xi32>
+          ptx.regs_set %42, %16[1] : !ptx.regs<5xi32>
+          ptx.regs_set %43, %16[2] : !ptx.regs<5xi32>
+          %44 = arith.minsi %42, %c256_i32 : i32
+          %45 = arith.muli %44, %c4_i32 : i32
+          %46 = arith.addi %21, %45 : i32
+          %47 = ptx.ld_shared_i32 %46
+          %48 = arith.cmpi sgt, %42, %c256_i32 : i32
+          %49 = arith.select %48, %rows, %47 : i32
+          %50 = arith.maxsi %43, %49 : i32
+          ptx.regs_set %50, %16[3] : !ptx.regs<5xi32>
           scf.yield
         }
         %23 = arith.cmpi eq, %9, %c0_i32 : i32
@@ -167,161 +168,171 @@ module {
         %27 = arith.muli %9, %c8192_i32 : i32
         %28 = arith.cmpi sgt, %9, %c0_i32 : i32
         scf.while : () -> () {
-          %29 = ptx.regs_get %16[1] : !ptx.regs<5xi32>
-          %30 = arith.cmpi slt, %29, %c258_i32 : i32
-          scf.condition(%30)
+          %33 = ptx.regs_get %16[1] : !ptx.regs<5xi32>
+          %34 = arith.cmpi slt, %33, %c258_i32 : i32
+          scf.condition(%34)
         } do {
           scf.if %23 {
-            %78 = ptx.atom_add_global_i32 %workspace, %c0_i64, %c1_i32
-            ptx.regs_set %78, %18[0] : !ptx.regs<1xi32>
+            %82 = ptx.atom_add_global_i32 %workspace, %c0_i64, %c1_i32
+            ptx.regs_set %82, %18[0] : !ptx.regs<1xi32>
           }
-          %29 = ptx.regs_get %16[2] {ptx.name = "low"} : !ptx.regs<5xi32>
-          %30 = ptx.regs_get %16[3] {ptx.name = "high"} : !ptx.regs<5xi32>
-          %31 = ptx.regs_get %16[1] {ptx.name = "group"} : !ptx.regs<5xi32>
-          %32 = ptx.regs_get %16[4] : !ptx.regs<5xi32>
-          %33 = ptx.regs_get %16[0] : !ptx.regs<5xi32>
-          %34 = arith.subi %33, %32 {ptx.name = "tileInGroup"} : i32
-          %35 = arith.shrsi %34, %c7_i32 : i32
-          %36 = arith.muli %35, %c128_i32 : i32
-          %37 = arith.subi %34, %36 : i32
-          %38 = arith.muli %35, %c16_i32 : i32
-          %39 = arith.subi %30, %29 : i32
-          %40 = arith.addi %39, %c127_i32 : i32
-          %41 = arith.shrsi %40, %c7_i32 : i32
-          %42 = arith.subi %41, %38 : i32
-          %43 = arith.minsi %42, %c16_i32 {ptx.name = "sweepHeight"} : i32
-          %44 = arith.divsi %37, %43 : i32
-          %45 = arith.muli %44, %43 : i32
-          %46 = arith.subi %37, %45 : i32
-          %47 = arith.addi %38, %46 : i32
-          %48 = arith.muli %47, %c128_i32 : i32
-          %49 = arith.addi %29, %48 {ptx.name = "tileRow"} : i32
-          %50 = arith.muli %44, %c512_i32 : i32
-          %51 = arith.addi %50, %24 {ptx.name = "tileColumn"} : i32
-          %52 = arith.addi %31, %c-1_i32 : i32
-          %53 = arith.maxsi %52, %c0_i32 : i32
-          %54 = arith.minsi %53, %c255_i32 {ptx.name = "expert"} : i32
-          %55 = arith.cmpi slt, %31, %c257_i32 : i32
-          %56 = arith.cmpi sgt, %31, %c0_i32 : i32
-          %57 = arith.andi %56, %55 {ptx.name = "isOwned"} : i1
-          %58 = arith.select %57, %c56_i32, %c0_i32 : i32
-          %59 = arith.shrsi %51, %c7_i32 : i32
-          %60 = arith.addi %49, %26 : i32
-          %61 = arith.andi %49, %c-4_i32 : i32
-          %62 = arith.muli %54, %c32_i32 : i32
-          %63 = arith.addi %62, %59 : i32
-          %64 = arith.muli %63, %c56_i32 : i32
-          scf.for %arg0 = %c0_i32 to %58 step %c1_i32  : i32 {
-            %78 = arith.muli %arg0, %c128_i32 {ptx.name = "k"} : i32
-            %79 = arith.shrsi %78, %c7_i32 : i32
-            %80 = ptx.regs_get %15[0] {ptx.name = "slot"} : !ptx.regs<2xi32>
-            %81 = ptx.regs_get %15[1] {ptx.name = "phase"} : !ptx.regs<2xi32>
-            %82 = arith.addi %80, %c50048_i32 : i32
-            %83 = arith.xori %81, %c1_i32 : i32
-            %84 = arith.addi %80, %c50056_i32 : i32
-            ptx.mbarrier_wait %84, %83
-            ptx.mbarrier_expect_tx %82, %c49712_i32
-            %85 = arith.addi %80, %c50176_i32 : i32
-            %86 = arith.cmpi eq, %85, %25 : i32
-            %87 = arith.select %86, %8, %85 : i32
-            ptx.regs_set %87, %15[0] : !ptx.regs<2xi32>
-            %88 = arith.extui %86 : i1 to i32
-            %89 = arith.xori %81, %88 : i32
-            ptx.regs_set %89, %15[1] : !ptx.regs<2xi32>
-            %90 = arith.addi %80, %27 : i32
-            ptx.tma_load %90, %xMap[%78, %60], %82 multicast %c3_i32
-            %91 = arith.addi %80, %c16384_i32 : i32
-            ptx.tma_load %91, %wMap[%78, %51, %54], %82
-            %92 = arith.addi %80, %c49152_i32 : i32
-            ptx.tma_load %92, %xScalesMap[%61, %79], %82
-            %93 = arith.addi %80, %c49792_i32 : i32
-            %94 = arith.addi %64, %79 : i32
-            %95 = arith.andi %94, %c-4_i32 : i32
-            ptx.tma_load %93, %wScalesMap[%95], %82
-            %96 = arith.addi %94, %c56_i32 : i32
-            %97 = arith.andi %96, %c-4_i32 : i32
-            %98 = arith.addi %80, %c49920_i32 : i32
-            ptx.tma_load %98, %wScalesMap[%97], %82
+          %33 = ptx.regs_get %16[2] {ptx.name = "low"} : !ptx.regs<5xi32>
+          %34 = ptx.regs_get %16[3] {ptx.name = "high"} : !ptx.regs<5xi32>
+          %35 = ptx.regs_get %16[1] {ptx.name = "group"} : !ptx.regs<5xi32>
+          %36 = ptx.regs_get %16[4] : !ptx.regs<5xi32>
+          %37 = ptx.regs_get %16[0] : !ptx.regs<5xi32>
+          %38 = arith.subi %37, %36 {ptx.name = "tileInGroup"} : i32
+          %39 = arith.shrsi %38, %c7_i32 : i32
+          %40 = arith.muli %39, %c128_i32 : i32
+          %41 = arith.subi %38, %40 : i32
+          %42 = arith.muli %39, %c16_i32 : i32
+          %43 = arith.subi %34, %33 : i32
+          %44 = arith.addi %43, %c127_i32 : i32
+          %45 = arith.shrsi %44, %c7_i32 : i32
+          %46 = arith.subi %45, %42 : i32
+          %47 = arith.minsi %46, %c16_i32 {ptx.name = "sweepHeight"} : i32
+          %48 = arith.divsi %41, %47 : i32
+          %49 = arith.muli %48, %47 : i32
+          %50 = arith.subi %41, %49 : i32
+          %51 = arith.addi %42, %50 : i32
+          %52 = arith.muli %51, %c128_i32 : i32
+          %53 = arith.addi %33, %52 {ptx.name = "tileRow"} : i32
+          %54 = arith.muli %48, %c512_i32 : i32
+          %55 = arith.addi %54, %24 {ptx.name = "tileColumn"} : i32
+          %56 = arith.addi %35, %c-1_i32 : i32
+          %57 = arith.maxsi %56, %c0_i32 : i32
+          %58 = arith.minsi %57, %c255_i32 {ptx.name = "expert"} : i32
+          %59 = arith.cmpi slt, %35, %c257_i32 : i32
+          %60 = arith.cmpi sgt, %35, %c0_i32 : i32
+          %61 = arith.andi %60, %59 {ptx.name = "isOwned"} : i1
+          %62 = arith.select %61, %c56_i32, %c0_i32 : i32
+          %63 = arith.shrsi %55, %c7_i32 : i32
+          %64 = arith.addi %53, %26 : i32
+          %65 = arith.andi %53, %c-4_i32 : i32
+          %66 = arith.muli %58, %c32_i32 : i32
+          %67 = arith.addi %66, %63 : i32
+          %68 = arith.muli %67, %c56_i32 : i32
+          scf.for %arg0 = %c0_i32 to %62 step %c1_i32  : i32 {
+            %82 = arith.muli %arg0, %c128_i32 {ptx.name = "k"} : i32
+            %83 = arith.shrsi %82, %c7_i32 : i32
+            %84 = ptx.regs_get %15[0] {ptx.name = "slot"} : !ptx.regs<2xi32>
+            %85 = ptx.regs_get %15[1] {ptx.name = "phase"} : !ptx.regs<2xi32>
+            %86 = arith.addi %84, %c50048_i32 : i32
+            %87 = arith.xori %85, %c1_i32 : i32
+            %88 = arith.addi %84, %c50056_i32 : i32
+            ptx.mbarrier_wait %88, %87
+            ptx.mbarrier_expect_tx %86, %c49712_i32
+            %89 = arith.addi %84, %c50176_i32 : i32
+            %90 = arith.cmpi eq, %89, %25 : i32
+            %91 = arith.select %90, %8, %89 : i32
+            ptx.regs_set %91, %15[0] : !ptx.regs<2xi32>
+            %92 = arith.extui %90 : i1 to i32
+            %93 = arith.xori %85, %92 : i32
+            ptx.regs_set %93, %15[1] : !ptx.regs<2xi32>
+            %94 = arith.addi %84, %27 : i32
+            ptx.tma_load %94, %xMap[%82, %64], %86 multicast %c3_i32
+            %95 = arith.addi %84, %c16384_i32 : i32
+            ptx.tma_load %95, %wMap[%82, %55, %58], %86
+            %96 = arith.addi %84, %c49152_i32 : i32
+            ptx.tma_load %96, %xScalesMap[%65, %83], %86
+            %97 = arith.addi %84, %c49792_i32 : i32
+            %98 = arith.addi %68, %83 : i32
+            %99 = arith.andi %98, %c-4_i32 : i32
+            ptx.tma_load %97, %wScalesMap[%99], %86
+            %100 = arith.addi %98, %c56_i32 : i32
+            %101 = arith.andi %100, %c-4_i32 : i32
+            %102 = arith.addi %84, %c49920_i32 : i32
+            ptx.tma_load %102, %wScalesMap[%101], %86
           } {ptx.name = "kStep"}
-          %65 = ptx.regs_get %17[0] : !ptx.regs<2xi32>
-          %66 = ptx.regs_get %17[1] : !ptx.regs<2xi32>
-          %67 = arith.muli %65, %c8_i32 : i32
-          %68 = arith.addi %10, %67 {ptx.name = "tileFull"} : i32
-          %69 = arith.muli %65, %c4_i32 : i32
-          %70 = arith.addi %69, %c32_i32 : i32
-          %71 = arith.addi %10, %70 : i32
+          %69 = ptx.regs_get %17[0] : !ptx.regs<2xi32>
+          %70 = ptx.regs_get %17[1] : !ptx.regs<2xi32>
+          %71 = arith.muli %69, %c8_i32 : i32
+          %72 = arith.addi %10, %71 {ptx.name = "tileFull"} : i32
+          %73 = arith.muli %69, %c4_i32 : i32
+          %74 = arith.addi %73, %c32_i32 : i32
+          %75 = arith.addi %10, %74 : i32
           scf.if %23 {
-            %78 = arith.xori %66, %c1_i32 : i32
-            %79 = arith.addi %68, %c16_i32 : i32
-            ptx.mbarrier_wait %79, %78
+            %82 = arith.xori %70, %c1_i32 : i32
+            %83 = arith.addi %72, %c16_i32 : i32
+            ptx.mbarrier_wait %83, %82
           }
-          ptx.mbarrier_expect_tx %68, %c4_i32
+          ptx.mbarrier_expect_tx %72, %c4_i32
           scf.if %23 {
-            %78 = ptx.regs_get %18[0] : !ptx.regs<1xi32>
-            %79 = ptx.grid_size
-            %80 = arith.shrsi %79, %c1_i32 : i32
-            %81 = arith.addi %78, %80 : i32
-            ptx.regs_set %81, %18[0] : !ptx.regs<1xi32>
-            ptx.st_async_i32 %71, %81, %68, %c0_i32
-            ptx.st_async_i32 %71, %81, %68, %c1_i32
+            %82 = ptx.regs_get %18[0] : !ptx.regs<1xi32>
+            %83 = ptx.grid_size
+            %84 = arith.shrsi %83, %c1_i32 : i32
+            %85 = arith.addi %82, %84 : i32
+            ptx.regs_set %85, %18[0] : !ptx.regs<1xi32>
+            ptx.st_async_i32 %75, %85, %72, %c0_i32
+            ptx.st_async_i32 %75, %85, %72, %c1_i32
           }
           scf.if %28 {
-            ptx.mbarrier_wait_cluster %68, %66
-            %78 = ptx.ld_shared_i32 %71
-            ptx.regs_set %78, %18[0] : !ptx.regs<1xi32>
-            %79 = arith.addi %68, %c16_i32 : i32
-            ptx.mbarrier_arrive_cluster %79, %c0_i32
+            ptx.mbarrier_wait_cluster %72, %70
+            %82 = ptx.ld_shared_i32 %75
+            ptx.regs_set %82, %18[0] : !ptx.regs<1xi32>
+            %83 = arith.addi %72, %c16_i32 : i32
+            ptx.mbarrier_arrive_cluster %83, %c0_i32
           }
-          %72 = ptx.regs_get %18[0] : !ptx.regs<1xi32>
-          %73 = arith.cmpi eq, %65, %c1_i32 : i32
-          %74 = arith.addi %65, %c1_i32 : i32
-          %75 = arith.select %73, %c0_i32, %74 : i32
-          ptx.regs_set %75, %17[0] : !ptx.regs<2xi32>
-          %76 = arith.extui %73 : i1 to i32
-          %77 = arith.xori %66, %76 : i32
-          ptx.regs_set %77, %17[1] : !ptx.regs<2xi32>
-          ptx.regs_set %72, %16[0] : !ptx.regs<5xi32>
+          %76 = ptx.regs_get %18[0] : !ptx.regs<1xi32>
+          %77 = arith.cmpi eq, %69, %c1_i32 : i32
+          %78 = arith.addi %69, %c1_i32 : i32
+          %79 = arith.select %77, %c0_i32, %78 : i32
+          ptx.regs_set %79, %17[0] : !ptx.regs<2xi32>
+          %80 = arith.extui %77 : i1 to i32
+          %81 = arith.xori %70, %80 : i32
+          ptx.regs_set %81, %17[1] : !ptx.regs<2xi32>
+          ptx.regs_set %76, %16[0] : !ptx.regs<5xi32>
           scf.while : () -> () {
-            %78 = ptx.regs_get %16[2] : !ptx.regs<5xi32>
-            %79 = ptx.regs_get %16[3] : !ptx.regs<5xi32>
-            %80 = arith.subi %79, %78 : i32
-            %81 = arith.addi %80, %c127_i32 : i32
-            %82 = arith.shrsi %81, %c7_i32 : i32
-            %83 = arith.muli %82, %c8_i32 : i32
-            %84 = ptx.regs_get %16[4] : !ptx.regs<5xi32>
-            %85 = arith.addi %84, %83 : i32
-            %86 = ptx.regs_get %16[0] : !ptx.regs<5xi32>
-            %87 = arith.cmpi sge, %86, %85 : i32
-            %88 = ptx.regs_get %16[1] : !ptx.regs<5xi32>
-            %89 = arith.cmpi slt, %88, %c258_i32 : i32
-            %90 = arith.andi %89, %87 : i1
-            scf.condition(%90)
+            %82 = ptx.regs_get %16[2] : !ptx.regs<5xi32>
+            %83 = ptx.regs_get %16[3] : !ptx.regs<5xi32>
+            %84 = arith.subi %83, %82 : i32
+            %85 = arith.addi %84, %c127_i32 : i32
+            %86 = arith.shrsi %85, %c7_i32 : i32
+            %87 = arith.muli %86, %c8_i32 : i32
+            %88 = ptx.regs_get %16[4] : !ptx.regs<5xi32>
+            %89 = arith.addi %88, %87 : i32
+            %90 = ptx.regs_get %16[0] : !ptx.regs<5xi32>
+            %91 = arith.cmpi sge, %90, %89 : i32
+            %92 = ptx.regs_get %16[1] : !ptx.regs<5xi32>
+            %93 = arith.cmpi slt, %92, %c258_i32 : i32
+            %94 = arith.andi %93, %91 : i1
+            scf.condition(%94)
           } do {
-            %78 = ptx.regs_get %16[2] : !ptx.regs<5xi32>
-            %79 = ptx.regs_get %16[3] : !ptx.regs<5xi32>
-            %80 = arith.subi %79, %78 : i32
-            %81 = arith.addi %80, %c127_i32 : i32
-            %82 = arith.shrsi %81, %c7_i32 : i32
-            %83 = arith.muli %82, %c8_i32 : i32
-            %84 = ptx.regs_get %16[4] : !ptx.regs<5xi32>
-            %85 = arith.addi %84, %83 : i32
-            %86 = ptx.regs_get %16[1] : !ptx.regs<5xi32>
-            %87 = arith.addi %86, %c1_i32 {ptx.name = "group"} : i32
-            %88 = ptx.regs_get %16[3] {ptx.name = "low"} : !ptx.regs<5xi32>
-            ptx.regs_set %85, %16[4] : !ptx.regs<5xi32>
-            ptx.regs_set %87, %16[1] : !ptx.regs<5xi32>
-            ptx.regs_set %88, %16[2] : !ptx.regs<5xi32>
-            %89 = arith.minsi %87, %c256_i32 : i32
-            %90 = arith.muli %89, %c4_i32 : i32
-            %91 = arith.addi %21, %90 : i32
-            %92 = ptx.ld_shared_i32 %91
-            %93 = arith.cmpi sgt, %87, %c256_i32 : i32
-            %94 = arith.select %93, %rows, %92 : i32
-            %95 = arith.maxsi %88, %94 : i32
-            ptx.regs_set %95, %16[3] : !ptx.regs<5xi32>
+            %82 = ptx.regs_get %16[2] : !ptx.regs<5xi32>
+            %83 = ptx.regs_get %16[3] : !ptx.regs<5xi32>
+            %84 = arith.subi %83, %82 : i32
+            %85 = arith.addi %84, %c127_i32 : i32
+            %86 = arith.shrsi %85, %c7_i32 : i32
+            %87 = arith.muli %86, %c8_i32 : i32
+            %88 = ptx.regs_get %16[4] : !ptx.regs<5xi32>
+            %89 = arith.addi %88, %87 : i32
+            %90 = ptx.regs_get %16[1] : !ptx.regs<5xi32>
+            %91 = arith.addi %90, %c1_i32 {ptx.name = "group"} : i32
+            %92 = ptx.regs_get %16[3] {ptx.name = "low"} : !ptx.regs<5xi32>
+            ptx.regs_set %89, %16[4] : !ptx.regs<5xi32>
+            ptx.regs_set %91, %16[1] : !ptx.regs<5xi32>
+            ptx.regs_set %92, %16[2] : !ptx.regs<5xi32>
+            %93 = arith.minsi %91, %c256_i32 : i32
+            %94 = arith.muli %93, %c4_i32 : i32
+            %95 = arith.addi %21, %94 : i32
+            %96 = ptx.ld_shared_i32 %95
+            %97 = arith.cmpi sgt, %91, %c256_i32 : i32
+            %98 = arith.select %97, %rows, %96 : i32
+            %99 = arith.maxsi %92, %98 : i32
+            ptx.regs_set %99, %16[3] : !ptx.regs<5xi32>
             scf.yield
           }
           scf.yield
+        }
+        ptx.fence_acq_rel_gpu
+        %29 = ptx.atom_add_global_i32 %workspace, %c4_i64, %c1_i32 {ptx.name = "blocksBefore"}
+        %30 = ptx.grid_size
+        %31 = arith.addi %30, %c-1_i32 : i32
+        %32 = arith.cmpi eq, %29, %31 : i32
+        scf.if %32 {
+          ptx.fence_acq_rel_gpu
+          ptx.st_global_b32 %workspace, %c0_i64, %c0_i32
+          ptx.st_global_b32 %workspace, %c4_i64, %c0_i32
         }
       }
     } else {

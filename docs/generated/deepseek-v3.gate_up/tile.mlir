@@ -1,6 +1,6 @@
 module {
-  tile.kernel @moejit_kernel("x" %arg0: !tile.view<?x7168xf8E4M3FN>, "x_scales" %arg1: !tile.view<56x?xf32>, "offsets" %arg2: !tile.view<257xi32>, "w" %arg3: !tile.view<256x4096x7168xf8E4M3FN>, "w_scales" %arg4: !tile.view<256x32x56xf32>, "y" %arg5: !tile.view<?x4096xbf16>, "workspace" %arg6: !tile.view<1xi32>) warpgroups 2 attributes {cluster = 2 : i64} {
-    %0 = tile.scheduler grouped(%arg2) tile[128, 256] columns 4096 experts 256 order  queue counter(%arg6 : !tile.view<1xi32>) raster 16 zeroed cluster  columns : !tile.view<257xi32>
+  tile.kernel @moejit_kernel("x" %arg0: !tile.view<?x7168xf8E4M3FN>, "x_scales" %arg1: !tile.view<56x?xf32>, "offsets" %arg2: !tile.view<257xi32>, "w" %arg3: !tile.view<256x4096x7168xf8E4M3FN>, "w_scales" %arg4: !tile.view<256x32x56xf32>, "y" %arg5: !tile.view<?x4096xbf16>, "workspace" %arg6: !tile.view<2xi32>) warpgroups 2 attributes {cluster = 2 : i64} {
+    %0 = tile.scheduler grouped(%arg2) tile[128, 256] columns 4096 experts 256 order  queue counter(%arg6 : !tile.view<2xi32>) raster 16 zeroed cluster  columns : !tile.view<257xi32>
     %1 = tile.ring stages 4 [!tile.block<128x128xf8E4M3FN>, !tile.block<1x256x128xf8E4M3FN>, !tile.block<1x128xf32>, !tile.block<1x2x1xf32>] multicast
     tile.role  producer registers 40 {
       tile.for_tiles %0 -> %arg7, %arg8, %arg9, %arg10, %arg11 {
@@ -27,6 +27,7 @@ module {
         } {ptx.name = "kStep"}
         tile.next_tile
       }
+      tile.clean %arg6 counted in %arg6 at 1 : !tile.view<2xi32> in <2xi32>
     }
     tile.role  consumer registers 232 {
       tile.for_tiles %0 -> %arg7, %arg8, %arg9, %arg10, %arg11 {
