@@ -189,8 +189,7 @@ KernelPlan fewestPlan(const Spec &spec, const Target &target) {
   plan.swapOperands = true;
   plan.fitRows = 16;
   plan.weightPolicy = CachePolicy::Normal;
-  // Few experts have rows all alike, and tiles as many as each other.
-  if (spec.numExperts >= 32)
+  if (spec.numExperts >= 32) // fewer have tiles all alike
     plan.scheduler = SchedulerKind::Queue;
   fitStages(plan, spec, target);
   return plan;
@@ -299,8 +298,8 @@ constexpr int64_t leastSharedSteps = 8;
 constexpr int64_t leastSharedRows = 4;
 
 /// So few rows that tiles leave half of the processors without one, or three quarters: two or four
-/// share the steps of each (measured on an H200, 4096 or 512 columns, K = 7168: 1.3 to 2 times
-/// faster than what one block a tile gives at 1 to 16 rows).
+/// share the steps of each (measured on an H200 at K = 7168: 1.3 to 2 times faster at 1 to 16
+/// rows).
 std::vector<PlannedRange> withSharedSteps(const std::vector<PlannedRange> &ranges, const Spec &spec,
                                           const Target &target) {
   auto rowTiles = [&](int64_t rows, int64_t tileM) {
@@ -361,9 +360,11 @@ std::vector<PlannedRange> gemmPlanRanges(const Spec &spec, const Target &target)
   };
   const int64_t narrowTiles = experts * ((spec.n + narrow.tileN - 1) / narrow.tileN);
   if (spec.dispatch != Dispatch::Batched && narrow.tileN == 256 && 2 * narrowTiles <= processors) {
-    // Wide tiles leave room for blocks that share their steps; with more rows sums are too many.
-    add(0, narrow);
-    add(mostSharedRows + 1, sparsePlan(spec, target));
+    // Four blocks share a wide tile, where K is long; with more rows sums are too many.
+    const bool isLong = stepsAlongK(spec, narrow.tileK).count >= 4 * leastSharedSteps;
+    if (isLong)
+      add(0, narrow);
+    add(isLong ? mostSharedRows + 1 : 0, sparsePlan(spec, target));
   } else {
     const bool isFew =
         spec.dispatch != Dispatch::Batched && experts > 1 && spec.n > 128 && hasCoarseSteps(spec);

@@ -211,6 +211,7 @@ TEST_CASE("blocks share steps along K where tiles leave half of the processors w
   CHECK(choosePlan(spec, Target(), 128).splitK == 1);
   // Blocks have eight steps left: of 55 four would have 13, of 31 two have 15, of 15 two have 7.
   CHECK(choosePlan(blockScaled(1, 4096, 31 * 128), Target(), 1).splitK == 2);
+  CHECK(choosePlan(blockScaled(1, 4096, 31 * 128), Target(), 1).tileN == 64);
   CHECK(choosePlan(blockScaled(1, 4096, 15 * 128), Target(), 1).splitK == 1);
   // 8 columns of tiles, of as many experts as rows.
   spec = blockScaled(64, 512, 7168);
