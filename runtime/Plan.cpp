@@ -91,8 +91,7 @@ int64_t sharedBytes(const KernelPlan &plan, const Spec &spec) {
   int64_t store = plan.store == StorePath::Staged ? 2304 * 4 * plan.warpgroups : 0;
   int64_t sorting =
       spec.dispatch == Dispatch::Batched ? 4 * (spec.numExperts + 1 + 2 * batchedRowLimit) : 0;
-  // What blocks draw, and where warps meet that quantize together.
-  int64_t quantizing = spec.quantizeFrom ? 256 : 0;
+  int64_t quantizing = spec.quantizeFrom ? 256 : 0; // what blocks draw, and where warps meet
   // A barrier a warp, and what every other block sends at a time.
   int64_t summing = 0;
   if (plan.splitK > 1) {
@@ -198,9 +197,8 @@ KernelPlan fewestPlan(const Spec &spec, const Target &target) {
 /// A little more than whole tiles of rows an expert: the few rows past them go with the last tile,
 /// so that weights pass through a processor once less. With sums of 16 such rows the consumers want
 /// all registers there are. Scales of x that do not come in the ring, and short sums, leave no room
-/// for as many (measured on an H200, 128 rows, uniform: 8 to 10 % over 128x256 tiles without at
-/// K = 2048, 15 % at 7168; at 768 4 % with 8 rows and nothing with 16; skewed 0 to 15 %). Checked
-/// kernels spill a few.
+/// for as many (measured on an H200, 128 rows: 8 to 15 % over 128x256 tiles without; at K = 768
+/// 4 % with 8 rows and nothing with 16). Checked kernels spill a few.
 KernelPlan tailPlan(const Spec &spec, const Target &target) {
   KernelPlan plan = widePlan(spec, target);
   plan.tailRows = 8;
@@ -226,7 +224,7 @@ bool takesTails(const Spec &spec) {
 }
 
 /// Many rows and a long K: two blocks side by side load the rows that both multiply once (measured
-/// on an H200: 0.5 to 1 % from 272 rows an expert and K = 4096 on, a loss below either).
+/// on an H200: 0.5 to 1 % from 272 rows an expert and K = 4096 on, a loss below).
 KernelPlan pairedPlan(const Spec &spec, const Target &target) {
   KernelPlan plan = widePlan(spec, target);
   const int64_t columnTiles = (spec.n + plan.tileN - 1) / plan.tileN;
@@ -237,9 +235,9 @@ KernelPlan pairedPlan(const Spec &spec, const Target &target) {
 
 /// Rows an expert, in the mean, from which on tiles of 128 rows are worth it.
 constexpr int64_t wideRows = 48;
-/// Rows an expert up to which they are best as columns of a wgmma, whatever the scales.
+/// Rows an expert below which they are best as columns of a wgmma, whatever the scales.
 constexpr int64_t fewestRows = 8;
-/// Rows an expert up to which four blocks share the steps of wide tiles.
+/// Rows an expert up to which four blocks share the steps of wide tiles: more are too many sums.
 constexpr int64_t mostSharedRows = 16;
 /// Rows an expert from which on columns with scales of their own are better columns of a wgmma.
 constexpr int64_t leastUnswappedRows = 384;
@@ -274,10 +272,9 @@ std::vector<PlannedRange> columnScaledPlanRanges(const Spec &spec, const Target 
   const int64_t fewRows = wideRows * spec.numExperts;
   std::vector<PlannedRange> ranges = {{0, fewRows - 1, few}, {fewRows, INT64_MAX, many}};
   if (spec.dispatch == Dispatch::Batched || spec.wScales.kGranule() % 128 != 0 ||
-      spec.xScales.kGranule() % 128 != 0 || spec.outType == ElementType::F32)
-    return ranges;
-  // Registers for scales that come in the ring, as words.
-  if (spec.wScales.order != ScaleOrder::MnMajor || spec.wScales.packing == 1)
+      spec.xScales.kGranule() % 128 != 0 || spec.outType == ElementType::F32 ||
+      spec.wScales.order != ScaleOrder::MnMajor ||
+      spec.wScales.packing == 1) // no words in the ring
     return ranges;
   KernelPlan tall = widePlan(spec, target);
   tall.tileM = 192;
@@ -297,43 +294,45 @@ constexpr int64_t leastSharedSteps = 8;
 /// Rows of a decode step for which a range of their own is worth a kernel.
 constexpr int64_t leastSharedRows = 4;
 
+/// The most rows, from `least` to `last`, whose tiles run at once with `blocks` blocks each, which
+/// all have steps enough; below `least`: none.
+int64_t lastSharedRow(const KernelPlan &plan, const Spec &spec, const Target &target,
+                      int64_t blocks, int64_t least, int64_t last) {
+  if (plan.tileM != 64 || stepsAlongK(spec, plan.tileK).count < blocks * leastSharedSteps)
+    return least - 1;
+  const int64_t columnTiles = (spec.n + plan.tileN - 1) / plan.tileN;
+  // Clusters of 4 leave two of 18 processors of a group empty.
+  const int64_t smCount = target.profile.smCount, there = blocks > 2 ? smCount / 16 * 16 : smCount;
+  int64_t most = least - 1, past = std::min(last, int64_t(1) << 20) + 1;
+  while (past - most > 1) {
+    const int64_t middle = most + (past - most) / 2;
+    // As many experts as there can be have a tile that is not full.
+    const int64_t rowTiles = std::min(middle, spec.numExperts) + (middle - 1) / plan.tileM;
+    (rowTiles * columnTiles * blocks <= there ? most : past) = middle;
+  }
+  return most;
+}
+
 /// So few rows that tiles leave half of the processors without one, or three quarters: two or four
-/// share the steps of each (measured on an H200 at K = 7168: 1.3 to 2 times faster at 1 to 16
-/// rows).
+/// share the steps of each (measured on an H200: 1.3 to 2 times faster at 1 to 16 rows).
 std::vector<PlannedRange> withSharedSteps(const std::vector<PlannedRange> &ranges, const Spec &spec,
                                           const Target &target) {
-  auto rowTiles = [&](int64_t rows, int64_t tileM) {
-    return spec.numExperts == 1 ? (rows + tileM - 1) / tileM
-                                : std::min(rows, spec.numExperts) + rows / tileM;
-  };
   std::vector<PlannedRange> shared;
   for (PlannedRange rest : ranges) {
-    const KernelPlan plan = rest.plan;
-    const int64_t columnTiles = (spec.n + plan.tileN - 1) / plan.tileN;
     for (int64_t blocks : {4, 2}) {
-      if (plan.tileM != 64 || stepsAlongK(spec, plan.tileK).count < blocks * leastSharedSteps)
-        continue;
-      // The most rows of which all tiles run at once, each with so many blocks.
-      int64_t most = rest.minRows - 1, past = std::min(rest.maxRows, int64_t(1) << 20) + 1;
-      while (past - most > 1) {
-        const int64_t middle = most + (past - most) / 2;
-        const bool fits =
-            rowTiles(middle, plan.tileM) * columnTiles * blocks <= target.profile.smCount;
-        (fits ? most : past) = middle;
-      }
+      PlannedRange few = rest;
+      few.maxRows = lastSharedRow(rest.plan, spec, target, blocks, rest.minRows, rest.maxRows);
       // A kernel more for a few row counts of a range is worth it to decode steps alone.
-      const bool isForAll = most == rest.maxRows;
-      if (!isForAll &&
-          (spec.dispatch != Dispatch::Batched || most < std::max(rest.minRows, leastSharedRows)))
+      if (few.maxRows != rest.maxRows && (spec.dispatch != Dispatch::Batched ||
+                                          few.maxRows < std::max(rest.minRows, leastSharedRows)))
         continue;
-      PlannedRange few = {rest.minRows, most, plan};
       few.plan.splitK = blocks;
       fitStages(few.plan, spec, target);
       if (few.plan.stages < 2)
         continue;
       shared.push_back(few);
-      rest.minRows = most + 1;
-      if (isForAll)
+      rest.minRows = few.maxRows + 1;
+      if (rest.minRows > rest.maxRows)
         break;
     }
     if (rest.minRows <= rest.maxRows)
@@ -358,13 +357,15 @@ std::vector<PlannedRange> gemmPlanRanges(const Spec &spec, const Target &target)
       ranges.back().maxRows = first - 1;
     ranges.push_back({first, INT64_MAX, plan});
   };
-  const int64_t narrowTiles = experts * ((spec.n + narrow.tileN - 1) / narrow.tileN);
-  if (spec.dispatch != Dispatch::Batched && narrow.tileN == 256 && 2 * narrowTiles <= processors) {
-    // Four blocks share a wide tile, where K is long; with more rows sums are too many.
-    const bool isLong = stepsAlongK(spec, narrow.tileK).count >= 4 * leastSharedSteps;
-    if (isLong)
+  // Blocks share wide tiles, where K is long, or more narrow ones have them; with more rows sums
+  // are too many.
+  const int64_t lastRow = (mostSharedRows + 1) * experts - 1;
+  const bool isFree = spec.dispatch != Dispatch::Batched && narrow.tileN == 256;
+  const bool sharesWide = isFree && lastSharedRow(narrow, spec, target, 4, 0, lastRow) == lastRow;
+  if (sharesWide || (isFree && experts == 1 && 2 * wideTiles <= processors)) {
+    if (sharesWide)
       add(0, narrow);
-    add(isLong ? mostSharedRows + 1 : 0, sparsePlan(spec, target));
+    add(sharesWide ? mostSharedRows + 1 : 0, sparsePlan(spec, target));
   } else {
     const bool isFew =
         spec.dispatch != Dispatch::Batched && experts > 1 && spec.n > 128 && hasCoarseSteps(spec);

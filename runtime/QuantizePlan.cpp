@@ -105,6 +105,9 @@ Result<void> verifyQuantizePlan(const KernelPlan &plan) {
   if (plan.splitK != 1)
     return refuse(fmt::format("plan: splitK is {}, expected 1", plan.splitK),
                   "a quantization has no steps along K");
+  if (plan.blocksPerSm != 1)
+    return refuse(fmt::format("plan: blocksPerSm is {}, expected 1", plan.blocksPerSm),
+                  "a quantization takes what registers and memory leave room for");
   if (plan.cluster != 1)
     return refuse(fmt::format("plan: cluster is {}, expected 1", plan.cluster),
                   "the boxes of a quantization share no loads");

@@ -126,8 +126,9 @@ typedef struct moejit_gemm_arguments {
   uint64_t workspace_bytes;
   int64_t sm_limit;           /* most SMs the launch may occupy; 0: all */
   int64_t workspace_is_clean; /* not 0: you zeroed the workspace once, and only launches of kernels
-                                 that leave its counters zero (all of moejit's own plans) used it
-                                 since, one after the other: nothing is zeroed before this one */
+                                 that leave its counters zero (of format 2.1 and later, but of plans
+                                 with cleanWorkspace=false) used it since, one after the other:
+                                 nothing is zeroed before this one */
 } moejit_gemm_arguments;
 
 /* Launches on `stream` (a CUstream or cudaStream_t; null: the legacy default stream) in the calling

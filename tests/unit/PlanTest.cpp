@@ -213,6 +213,12 @@ TEST_CASE("blocks share steps along K where tiles leave half of the processors w
   CHECK(choosePlan(blockScaled(1, 4096, 31 * 128), Target(), 1).splitK == 2);
   CHECK(choosePlan(blockScaled(1, 4096, 31 * 128), Target(), 1).tileN == 64);
   CHECK(choosePlan(blockScaled(1, 4096, 15 * 128), Target(), 1).splitK == 1);
+  // Too many tiles for four blocks each: two share those of a few rows, narrow ones come next.
+  CHECK(choosePlan(blockScaled(8, 2048, 7168), Target(), 1).swapOperands);
+  CHECK(choosePlan(blockScaled(8, 2048, 7168), Target(), 1).splitK == 2);
+  // 33 clusters of four are one more than fit.
+  CHECK(choosePlan(blockScaled(1, 8192, 7168), Target(), 1).splitK == 4);
+  CHECK(choosePlan(blockScaled(1, 8448, 7168), Target(), 1).splitK != 4);
   // 8 columns of tiles, of as many experts as rows.
   spec = blockScaled(64, 512, 7168);
   spec.dispatch = Dispatch::Batched;
