@@ -98,12 +98,14 @@ TEST_CASE("a kernel of the matrix that reads a wrong scale is seen to be wrong")
   report(right);
   Spec spec = specOf(choice);
   Artifact artifact = build(spec, planOf(choice, spec));
-  // The scale of the block of columns before.
-  const std::string scale = "const float columnScale = ";
+  // Another scale of a block of weights, whose columns are rows where operands are swapped.
+  const bool isSwapped = planOf(choice, spec).swapOperands;
+  const std::string scale = isSwapped ? "const float rowScale = " : "const float columnScale = ";
   const size_t at = artifact.source.find(scale);
   REQUIRE(at != std::string::npos);
   artifact.source.insert(at + scale.size(), "1.5f * ");
-  LaunchCase launch{"a tile", 64, oracle::Routing::oneExpert()};
+  // The first loop is that of the fewest rows.
+  LaunchCase launch{"a tile", isSwapped ? 8 : 64, oracle::Routing::oneExpert()};
   CHECK(!run(artifact, launch, 1, ThreadOrder::RoundRobin).wrong.empty());
 }
 

@@ -442,6 +442,8 @@ TEST_CASE("plans that a quantization cannot have are refused") {
   CHECK(refusal([](KernelPlan &p) { p.warpgroups = 9; }).starts_with("plan: 9 warpgroups"));
   CHECK(refusal([](KernelPlan &p) { p.vectors = 9; }).starts_with("plan: vectors is 9"));
   CHECK(refusal([](KernelPlan &p) { p.granuleWarps = 3; }).starts_with("plan: 3 warps share"));
+  for (int64_t blocks : {-1, 0, 2, 100})
+    CHECK(refusal([&](KernelPlan &p) { p.blocksPerSm = blocks; }).starts_with("plan: blocksPerSm"));
   CHECK(refusal([](KernelPlan &p) {
           p.granuleWarps = 8;
           p.warpgroups = 1;
