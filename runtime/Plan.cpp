@@ -367,8 +367,8 @@ std::vector<PlannedRange> gemmPlanRanges(const Spec &spec, const Target &target)
       add(0, narrow);
     add(sharesWide ? mostSharedRows + 1 : 0, sparsePlan(spec, target));
   } else {
-    const bool isFew =
-        spec.dispatch != Dispatch::Batched && experts > 1 && spec.n > 128 && hasCoarseSteps(spec);
+    // Kernels of fewer tiles are quick whatever their plan is.
+    const bool isFew = isFree && experts > 1 && wideTiles >= 32 && hasCoarseSteps(spec);
     if (isFew)
       add(0, fewestPlan(spec, target));
     add(isFew ? fewestRows : 0, isDecode ? decodePlan(spec, target) : narrow);

@@ -60,7 +60,11 @@ int64_t ScaleReader::firstItemAlign(LoadOp load, int64_t n) {
   const auto *along = llvm::find_if(shape, [](int64_t extent) { return extent > 1; });
   if (along == shape.end() || load.getRowsBy())
     return 1;
-  auto coordinate = dyn_cast<BlockArgument>(load.getCoordinates()[along - shape.begin()]);
+  Value first = load.getCoordinates()[along - shape.begin()];
+  APInt constant;
+  if (matchPattern(first, m_ConstantInt(&constant)))
+    return constant.getSExtValue() % n == 0 ? n : 1;
+  auto coordinate = dyn_cast<BlockArgument>(first);
   auto tiles =
       coordinate ? dyn_cast<ForTilesOp>(coordinate.getOwner()->getParentOp()) : ForTilesOp();
   auto scheduler = tiles ? tiles.getScheduler().getDefiningOp<SchedulerOp>() : SchedulerOp();
